@@ -1,0 +1,35 @@
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+# Real data sets for benchmarks and some tests: a folder of .npz files, used only if it is there.
+export SPAN_HPO_DATA ?= $(abspath $(wildcard ../shared/data))
+
+.PHONY: demo test check bench tables clean
+
+demo: $(VENV)/installed
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/installed
+	$(BIN)/python -m pytest
+
+check: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/installed
+	$(BIN)/python -m benchmarks speed
+	$(BIN)/python -m benchmarks grid
+	$(BIN)/python -m benchmarks tables
+
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[plots,test,dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[libsvm]' \
+	  || echo "libsvm-official needs a C++ compiler: the tests that compare with it are skipped."
+	touch $@
+
+clean:
+	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,1 @@
+"""Adapters that hand a `SpanObjective` to a search framework, one subpackage for each."""

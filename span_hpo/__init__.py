@@ -1,0 +1,39 @@
+"""Tune weighted support vector machines by leave-one-out estimates from one fit per trial."""
+
+from span_hpo.errors import SolverError
+from span_hpo.kernels import RBF, FunctionKernel, Laplacian, Linear, Polynomial, Precomputed
+from span_hpo.loo import LeaveOneOut, leave_one_out
+from span_hpo.objective import Evaluation, SpanObjective
+from span_hpo.solver import DualSolution, Problem, solve
+from span_hpo.space import Choice, Float, Int
+from span_hpo.spans import box_squared_spans, free_squared_spans, span_exists
+from span_hpo.weighting import ClassCosts, PowerScore, SigmoidScore, UniformCost
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "RBF",
+    "Choice",
+    "ClassCosts",
+    "DualSolution",
+    "Evaluation",
+    "Float",
+    "FunctionKernel",
+    "Int",
+    "Laplacian",
+    "LeaveOneOut",
+    "Linear",
+    "Polynomial",
+    "PowerScore",
+    "Precomputed",
+    "Problem",
+    "SigmoidScore",
+    "SolverError",
+    "SpanObjective",
+    "UniformCost",
+    "box_squared_spans",
+    "free_squared_spans",
+    "leave_one_out",
+    "solve",
+    "span_exists",
+]

@@ -1,0 +1,39 @@
+"""Checks of single numbers that a user gave; arrays are checked in `span_hpo.data`."""
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+
+def real(name: str, value: Any, *, above: float = -math.inf, at_least: float = -math.inf) -> float:
+    """Return a finite number in its range as a float.
+
+    Raises
+    ------
+    ValueError
+        With the name of the argument, what is wanted and what was received.
+    """
+    if isinstance(value, Real) and not isinstance(value, bool):
+        number = float(value)
+        if math.isfinite(number) and number > above and number >= at_least:
+            return number
+    limits = f" above {above:g}" * (above > -math.inf) + f" of at least {at_least:g}" * (
+        at_least > -math.inf
+    )
+    raise ValueError(f"`{name}` must be a finite number{limits}, got {value!r}.")
+
+
+def whole(name: str, value: Any, *, at_least: int, at_most: int | None = None) -> int:
+    """Return a whole number in its range as an int.
+
+    Raises
+    ------
+    ValueError
+        With the name of the argument, what is wanted and what was received.
+    """
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        number = int(value)
+        if number >= at_least and (at_most is None or number <= at_most):
+            return number
+    limits = f"of at least {at_least}" if at_most is None else f"from {at_least} to {at_most}"
+    raise ValueError(f"`{name}` must be a whole number {limits}, got {value!r}.")

@@ -1,0 +1,231 @@
+"""Rows, labels and what is known about each row, validated once at the border."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from span_hpo.arrays import Array, FloatArray, IndexArray
+
+ONLY_SCORE = "score"  # the name of the scores when there is one array of them
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Checked training data.
+
+    Attributes
+    ----------
+    X
+        Features, shape (l, d); or the kernel matrix, shape (l, l).
+    y
+        Labels as -1 and +1, shape (l,).
+    labels
+        Labels as the user gave them, shape (l,).
+    classes
+        The two labels in sorted order; the second is +1 in `y`.
+    scores
+        Named scores, each of shape (l,).
+    groups
+        Group of each row, shape (l,), or None.
+    feature_names
+        Column names of a DataFrame, or None.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    labels: Array
+    classes: Array
+    scores: Mapping[str, FloatArray]
+    groups: Array | None
+    feature_names: Array | None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, rows: IndexArray) -> "Dataset":
+        """Return the data of some rows; `X` keeps all its columns."""
+        return replace(
+            self,
+            X=self.X[rows],
+            y=self.y[rows],
+            labels=self.labels[rows],
+            scores={name: values[rows] for name, values in self.scores.items()},
+            groups=None if self.groups is None else self.groups[rows],
+        )
+
+    def score(self, name: str | None) -> FloatArray:
+        """Return the scores called `name`, or the only ones there are if `name` is None."""
+        if name is None and len(self.scores) == 1:
+            return next(iter(self.scores.values()))
+        if name is not None and name in self.scores:
+            return self.scores[name]
+        known = sorted(self.scores) or "none"
+        if name is None and self.scores:
+            raise ValueError(
+                f"`scores` holds several ({known}): name the one that the weighting should use."
+            )
+        wanted = "one score per row" if name is None else f"a score called {name!r}"
+        raise ValueError(f"`scores` must hold {wanted} for this weighting, got {known}.")
+
+    @cached_property
+    def nested_order(self) -> IndexArray:
+        """One fixed permutation of the rows whose every prefix keeps the share of each class.
+
+        The rows of a class are shuffled with a fixed seed; the j-th of n_c rows then stands at
+        ``(j + 1/2) / n_c`` on the way from the first to the last row.
+        """
+        rng = np.random.default_rng(0)
+        place = np.empty(len(self))
+        for label in (-1.0, 1.0):
+            of_class = rng.permutation(np.flatnonzero(self.y == label))
+            place[of_class] = (np.arange(len(of_class)) + 0.5) / len(of_class)
+        return np.argsort(place, kind="stable")
+
+
+def as_dataset(X: Any, y: Any, *, scores: Any = None, groups: Any = None) -> Dataset:
+    """Check the user's data and bring them into one form.
+
+    Parameters
+    ----------
+    X
+        Features, shape (l, d): an array or a DataFrame of numbers.
+    y
+        Labels, shape (l,): two different values of any type that sorts.
+    scores
+        One number per row; or several, as a mapping of names to such arrays or a DataFrame.
+    groups
+        One label per row.
+
+    Raises
+    ------
+    TypeError, ValueError
+        With the name of the argument, what was received and what is wanted.
+    """
+    features = _as_features(X)
+    count = len(features)
+    labels = as_column(y, "y", count)
+    classes = _two_classes(labels)
+    named = _named_scores(scores)
+    return Dataset(
+        X=features,
+        y=np.where(labels == classes[1], 1.0, -1.0),
+        labels=labels,
+        classes=classes,
+        scores={
+            name: as_numbers(values, "scores" if name == ONLY_SCORE else f"scores[{name!r}]", count)
+            for name, values in named.items()
+        },
+        groups=None if groups is None else _as_groups(groups, count),
+        feature_names=_feature_names(X),
+    )
+
+
+def as_column(values: Any, name: str, count: int) -> Array:
+    """Return `values` as an array of shape (count,)."""
+    column = np.asarray(values)
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    if column.shape != (count,):
+        raise ValueError(
+            f"`{name}` must hold one value for each of the {count} rows, got shape {column.shape}."
+        )
+    return column
+
+
+def as_numbers(values: Any, name: str, count: int) -> FloatArray:
+    """Return `values` as finite float64 numbers of shape (count,)."""
+    return _finite(as_column(values, name, count), name)
+
+
+def _as_features(X: Any) -> FloatArray:
+    if sparse.issparse(X):
+        raise TypeError(
+            f"`X` must be a dense array or a DataFrame, got a sparse {type(X).__name__}: "
+            "pass X.toarray()."
+        )
+    features = np.asarray(X)
+    if features.ndim != 2:
+        raise ValueError(
+            f"`X` must have two dimensions (rows, features), got shape {features.shape}."
+        )
+    if features.shape[0] < 2 or features.shape[1] < 1:
+        raise ValueError(
+            f"`X` must have at least two rows and one feature, got shape {features.shape}."
+        )
+    return np.ascontiguousarray(_finite(features, "X"))
+
+
+def _finite(values: Array, name: str) -> FloatArray:
+    if np.iscomplexobj(values):
+        raise TypeError(f"`{name}` must hold real numbers, got dtype {values.dtype}.")
+    try:
+        numbers = values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"`{name}` must hold numbers, got dtype {values.dtype} ({error})."
+        ) from error
+    finite = np.isfinite(numbers)
+    if not finite.all():
+        where = np.argwhere(~finite)[0]
+        place = f"row {where[0]}" + (f", column {where[1]}" if len(where) == 2 else "")
+        raise ValueError(
+            f"`{name}` must be finite, got {numbers[tuple(where)]} in {place} "
+            f"({np.count_nonzero(~finite)} such values in all)."
+        )
+    return numbers
+
+
+def _two_classes(labels: Array) -> Array:
+    _check_present(labels, "y")
+    try:
+        classes = np.unique(labels)
+    except TypeError as error:
+        raise TypeError(f"`y` must hold labels of one type that sorts ({error}).") from error
+    if len(classes) != 2:
+        shown = ", ".join(repr(label) for label in classes[:5].tolist())
+        more = ", ..." if len(classes) > 5 else ""
+        raise ValueError(f"`y` must have two classes, got {len(classes)}: {shown}{more}.")
+    return classes
+
+
+def _as_groups(groups: Any, count: int) -> Array:
+    column = as_column(groups, "groups", count)
+    _check_present(column, "groups")
+    return column
+
+
+def _check_present(column: Array, name: str) -> None:
+    """Raise if a row has no label: None, NaN (also inside objects), NaT or an infinity."""
+    if column.dtype.kind == "f":
+        missing = ~np.isfinite(column)
+    else:
+        # Only a missing value (NaN, NaT, pandas' NA) is not equal to itself.
+        missing = np.array(
+            [value is None or (value == value) is not True for value in column.tolist()]
+        )
+    if missing.any():
+        row = int(missing.argmax())
+        raise ValueError(
+            f"`{name}` must have a label in every row, got {column[row]} in row {row}."
+        )
+
+
+def _named_scores(scores: Any) -> dict[str, Any]:
+    if scores is None:
+        return {}
+    if isinstance(scores, Mapping):
+        return {str(name): values for name, values in scores.items()}
+    if hasattr(scores, "columns"):
+        return {str(name): scores[name] for name in scores.columns}
+    return {ONLY_SCORE: scores}
+
+
+def _feature_names(X: Any) -> Array | None:
+    columns = getattr(X, "columns", None)
+    if columns is None or not all(isinstance(column, str) for column in columns):
+        return None
+    return np.asarray(list(columns), dtype=object)

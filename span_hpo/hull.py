@@ -1,0 +1,145 @@
+"""The affine hull of the in-bound support vectors, factored once per fit.
+
+A span is a distance to an affine hull, so the origin of the feature space is free. Taken at the
+centroid of the in-bound rows I, the hull becomes a linear subspace and the border of the system
+``M = [[K_II, 1], [1', 0]]`` disappears.
+
+======  =================================================================  ==========
+symbol  meaning                                                            shape
+======  =================================================================  ==========
+K_II    kernel matrix of the in-bound rows                                 (n, n)
+r, k    row means of K_II and their mean                                   (n,), ()
+G_ij    ``K_ij - r_i - r_j + k``, the Gram matrix about the centroid       (n, n)
+scale   mean diagonal of G: the mean squared distance from the centroid    ()
+H       ``G + scale * 11'``; because ``G 1 = 0``, ``H^-1 1 = 1/(n scale)``  (n, n)
+L       Cholesky factor, ``H = L L'``                                      (n, n)
+======  =================================================================  ==========
+
+``H`` is non-singular exactly when ``M`` is, also where ``K_II`` alone is singular (a linear kernel
+with ``d + 1`` in-bound rows).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+
+from span_hpo.arrays import FloatArray
+from span_hpo.errors import SolverError
+
+_FIRST_JITTER = 1e-14  # relative to the mean squared distance from the centroid
+_JITTER_GROWTH = 10.0
+_INDEFINITE = (
+    1e-8  # relative to the mean diagonal of K_II; below it rounding, above it a wrong kernel
+)
+
+
+@dataclass(frozen=True)
+class Hull:
+    """Cholesky factor of the in-bound Gram matrix about its centroid.
+
+    Attributes
+    ----------
+    row_means
+        Row means ``r`` of ``K_II``, shape (n,).
+    mean
+        Mean ``k`` of ``K_II``.
+    scale
+        Mean squared distance of the in-bound rows from their centroid.
+    L
+        Lower Cholesky factor of ``H``, shape (n, n), Fortran order.
+    jitter
+        What was added to the diagonal of ``H`` before it could be factored; 0 for most fits.
+    """
+
+    row_means: FloatArray
+    mean: float
+    scale: float
+    L: FloatArray
+    jitter: float
+
+    def centred(self, K_II: FloatArray) -> FloatArray:
+        """Return ``G``, the Gram matrix about the centroid, of the same rows."""
+        G: FloatArray = K_II - self.row_means[:, None] - self.row_means + self.mean
+        return G
+
+    def solve(self, rhs: FloatArray, total: float) -> tuple[FloatArray, float]:
+        """Return (x, b) with ``K_II x + b 1 = rhs`` and ``1'x = total``.
+
+        ``K_II x = G x + (r - k) total + 1 (r'x)``; the mean of ``G x`` is zero, which gives ``b``.
+        """
+        rhs = rhs - (self.row_means - self.mean) * total
+        level = rhs.mean()
+        centred, _ = lapack.dpotrs(self.L, rhs - level, lower=1)
+        # Exact arithmetic would keep the sum at zero.
+        x = centred + (total - centred.sum()) / len(rhs)
+        return x, float(level - self.row_means @ x)
+
+    def squared_distances(self, K_Ip: FloatArray, K_pp: FloatArray) -> FloatArray:
+        """Return ``G_pp - G_Ip' H^-1 G_Ip``: how far rows outside I are from the hull of I.
+
+        Parameters
+        ----------
+        K_Ip
+            Kernel between the in-bound rows and the others, shape (n, m).
+        K_pp
+            Kernel of each other row with itself, shape (m,).
+        """
+        to_centroid = K_Ip.mean(axis=0)
+        G_Ip = K_Ip - self.row_means[:, None] - to_centroid + self.mean
+        G_pp = K_pp - 2 * to_centroid + self.mean
+        half = solve_triangular(self.L, G_Ip, lower=True, overwrite_b=True, check_finite=False)
+        squared: FloatArray = G_pp - np.einsum("ij,ij->j", half, half)
+        worst = squared.min(initial=0.0)
+        if worst < -_INDEFINITE * np.abs(K_pp).max(initial=abs(self.mean) + self.scale):
+            raise SolverError(_not_psd(f"a squared distance is {worst:.3g}"))
+        # What is left below zero is rounding: the row lies in the hull.
+        return np.maximum(squared, 0.0)
+
+    def own_squared_distances(self) -> FloatArray:
+        """Return the squared distance of each in-bound row from the hull of the others.
+
+        ``1 / (M^-1)_pp`` with ``(M^-1)_pp = (H^-1)_pp - 1 / (n^2 scale)``; needs n >= 2.
+        """
+        n = len(self.row_means)
+        inverse, _ = lapack.dtrtri(self.L, lower=1)
+        precision = np.einsum("ij,ij->j", inverse, inverse) - 1 / (n**2 * self.scale)
+        squared: FloatArray = 1 / precision
+        return squared
+
+
+def in_bound_hull(K_II: FloatArray) -> Hull:
+    """Factor the Gram matrix of the in-bound rows about their centroid.
+
+    Where it is singular (equal rows, more rows than dimensions) the least jitter that works is
+    added to the diagonal: it starts at 1e-14 of the mean squared distance, because a constant
+    one would drown the spans of rows with large costs.
+
+    Raises
+    ------
+    SolverError
+        If the matrix is not positive semi-definite.
+    """
+    row_means = K_II.mean(axis=1)
+    mean = float(row_means.mean())
+    diagonal = K_II.diagonal()
+    size = float(np.abs(diagonal).mean()) or 1.0
+    # Where all rows coincide only rounding is left of the distances; any scale above it serves.
+    scale = max(float(diagonal.mean()) - mean, np.finfo(float).eps * size)
+    H = np.asfortranarray(K_II - row_means[:, None] - row_means + (mean + scale))
+    jitter = 0.0
+    while jitter <= _INDEFINITE * size:
+        L, info = lapack.dpotrf(H, lower=1, clean=1)
+        if info == 0:
+            return Hull(row_means, mean, scale, L, jitter)
+        grown = max(_FIRST_JITTER * scale, jitter * _JITTER_GROWTH)
+        np.fill_diagonal(H, H.diagonal() + (grown - jitter))
+        jitter = grown
+    raise SolverError(_not_psd(f"its least eigenvalue is below {-_INDEFINITE * size:.3g}"))
+
+
+def _not_psd(evidence: str) -> str:
+    return (
+        f"The kernel matrix is not positive semi-definite ({evidence}), so spans are undefined. "
+        "Use a positive semi-definite kernel, or method='refit'."
+    )

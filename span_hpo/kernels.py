@@ -1,0 +1,497 @@
+"""Kernels and the matrices they give.
+
+A kernel splits in two: a statistic of the data that no hyperparameter touches (squared distances,
+inner products), computed once, and the map from it to the kernel matrix, computed anew only when a
+kernel parameter changes. That is what makes a trial cheaper than a fit on the features.
+"""
+
+import functools
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from scipy.linalg import blas
+from scipy.spatial.distance import pdist, squareform
+from sklearn.metrics.pairwise import laplacian_kernel
+
+from span_hpo.arrays import FloatArray, IndexArray
+from span_hpo.checks import real, whole
+from span_hpo.errors import SolverError
+from span_hpo.space import Float, Hyperparameter, Params, Space, searched, value_of
+
+_ASYMMETRY = 1e-8  # relative to the largest entry of a given kernel matrix
+_CANCELLED = 1e-6  # squared distances below this share of the norms are formed from differences
+_PAIRS_AT_ONCE = 100_000  # pairs of rows whose differences are held in memory together
+_MEDIAN_ROWS = 2000  # rows that the default widths look at
+_SPARSE_SHARE = 0.2  # below this share of nonzero coefficients, gathering rows beats dsymv
+
+T = TypeVar("T")
+Rows: TypeAlias = IndexArray | slice
+ALL: slice = slice(None)
+
+
+class KernelBlocks(Protocol):
+    """What a `Problem` needs of a kernel matrix: its size, diagonal and any block."""
+
+    def __len__(self) -> int: ...
+
+    def diagonal(self) -> FloatArray:
+        """Return ``K_ii`` of every row."""
+
+    def block(self, rows: Rows, columns: Rows) -> FloatArray:
+        """Return ``K_ij`` for the given rows and columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelMatrix:
+    """A kernel matrix that is held in memory: checked, symmetric, read-only.
+
+    Attributes
+    ----------
+    values
+        The matrix, shape (l, l), float64, C order.
+    """
+
+    values: FloatArray
+
+    def __post_init__(self) -> None:
+        view = self.values.view()  # the caller's array stays writable for the caller
+        view.setflags(write=False)
+        object.__setattr__(self, "values", view)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def diagonal(self) -> FloatArray:
+        """Return ``K_ii`` of every row, shape (l,)."""
+        return self.values.diagonal()
+
+    def block(self, rows: Rows, columns: Rows) -> FloatArray:
+        """Return ``K_ij`` for the given rows and columns."""
+        if isinstance(rows, slice) or isinstance(columns, slice):
+            return self.values[rows, columns]
+        return self.values[np.ix_(rows, columns)]
+
+
+def as_kernel_blocks(K: Any) -> KernelBlocks:
+    """Return `K` itself if it gives blocks, else the checked matrix that it holds.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is not a square, symmetric matrix of finite numbers.
+    """
+    if hasattr(K, "block") and hasattr(K, "diagonal"):
+        return K  # type: ignore[no-any-return]  # duck-typed: anything with blocks
+    return checked_matrix(K, "K")
+
+
+def checked_matrix(K: Any, name: str) -> KernelMatrix:
+    """Return a kernel matrix given by the user as a `KernelMatrix`."""
+    matrix = np.asarray(K)
+    if matrix.dtype.kind not in "fiub":
+        raise TypeError(f"`{name}` must hold real numbers, got dtype {matrix.dtype}.")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"`{name}` must be a square kernel matrix, got shape {matrix.shape}.")
+    values = np.ascontiguousarray(matrix, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"`{name}` must be finite, got NaN or infinity.")
+    gap = float(np.abs(values - values.T).max(initial=0.0))
+    if gap > _ASYMMETRY * np.abs(values).max(initial=0.0):
+        raise ValueError(f"`{name}` must be symmetric, got |K - K'| up to {gap:.3g}.")
+    return KernelMatrix(values)
+
+
+def kernel_times(K: KernelBlocks, coefficients: FloatArray) -> FloatArray:
+    """Return ``K @ coefficients``, reading only what the nonzero coefficients need."""
+    nonzero = np.flatnonzero(coefficients)
+    if isinstance(K, KernelMatrix) and len(nonzero) > _SPARSE_SHARE * len(K):
+        # Symmetric: dsymv reads half of the matrix; the transpose is Fortran order, so no copy.
+        product: FloatArray = blas.dsymv(1.0, K.values.T, coefficients)
+        return product
+    return coefficients[nonzero] @ K.block(nonzero, ALL)
+
+
+@dataclass(frozen=True)
+class Kernel(ABC):
+    """A positive semi-definite kernel; its fields are its hyperparameters."""
+
+    @property
+    def space(self) -> Space:
+        """The hyperparameters that are searched."""
+        return searched(self._hyperparameters())
+
+    def values(self, params: Params) -> dict[str, Any]:
+        """Return the value of every hyperparameter, fixed or searched, checked."""
+        return {
+            name: self.check(name, value_of(setting, name, params))
+            for name, setting in self._hyperparameters().items()
+        }
+
+    def bind(self, X: FloatArray) -> "Kernel":
+        """Return this kernel with defaults that depend on the data filled in."""
+        return self
+
+    def check(self, name: str, value: Any) -> Any:
+        """Return the value of one hyperparameter, or raise ``ValueError``."""
+        return real(name, value, above=0)
+
+    @abstractmethod
+    def statistic(self, X: FloatArray) -> FloatArray:
+        """Return what the kernel matrix is a function of, shape (l, l)."""
+
+    def restrict(self, statistic: FloatArray, rows: IndexArray) -> FloatArray:
+        """Return the statistic of some of the rows."""
+        return statistic[np.ix_(rows, rows)]
+
+    @abstractmethod
+    def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
+        """Return the kernel matrix of a statistic (of any shape), as a new array or itself."""
+
+    @abstractmethod
+    def svc_arguments(self, **values: Any) -> dict[str, Any]:
+        """Return the arguments that give scikit-learn's ``SVC`` the same kernel."""
+
+    def _hyperparameters(self) -> dict[str, Any]:
+        return {own.name: getattr(self, own.name) for own in fields(self)}
+
+
+@dataclass(frozen=True)
+class RBF(Kernel):
+    """``K(x, z) = exp(-gamma |x - z|^2)``.
+
+    Parameters
+    ----------
+    gamma
+        Inverse width; by default searched over [0.01, 100] divided by the median nonzero squared
+        distance of the data.
+    """
+
+    gamma: Hyperparameter | None = None
+
+    def bind(self, X: FloatArray) -> "RBF":
+        """Return this kernel with the default range of `gamma` filled in."""
+        if self.gamma is not None:
+            return self
+        return replace(self, gamma=_width_range(_squared_distances(_some_rows(X))))
+
+    def statistic(self, X: FloatArray) -> FloatArray:
+        """Return the squared distances."""
+        return _squared_distances(X)
+
+    def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
+        """Return ``exp(-gamma D^2)``."""
+        return _exponential(statistic, values["gamma"])
+
+    def svc_arguments(self, **values: Any) -> dict[str, Any]:
+        """Return the arguments of an ``SVC`` with this kernel."""
+        return {"kernel": "rbf", "gamma": values["gamma"]}
+
+
+@dataclass(frozen=True)
+class Laplacian(Kernel):
+    """``K(x, z) = exp(-gamma |x - z|_1)``.
+
+    Parameters
+    ----------
+    gamma
+        Inverse width; by default searched over [0.01, 100] divided by the median nonzero distance
+        (sum of absolute differences) of the data.
+    """
+
+    gamma: Hyperparameter | None = None
+
+    def bind(self, X: FloatArray) -> "Laplacian":
+        """Return this kernel with the default range of `gamma` filled in."""
+        if self.gamma is not None:
+            return self
+        return replace(self, gamma=_width_range(self.statistic(_some_rows(X))))
+
+    def statistic(self, X: FloatArray) -> FloatArray:
+        """Return the sums of absolute differences."""
+        return np.ascontiguousarray(squareform(pdist(X, "cityblock")))
+
+    def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
+        """Return ``exp(-gamma D)``."""
+        return _exponential(statistic, values["gamma"])
+
+    def svc_arguments(self, **values: Any) -> dict[str, Any]:
+        """Return the arguments of an ``SVC`` with this kernel."""
+        return {"kernel": functools.partial(laplacian_kernel, gamma=values["gamma"])}
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """``K(x, z) = x'z``."""
+
+    def statistic(self, X: FloatArray) -> FloatArray:
+        """Return the inner products."""
+        return X @ X.T
+
+    def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
+        """Return the inner products themselves."""
+        return statistic
+
+    def svc_arguments(self, **values: Any) -> dict[str, Any]:
+        """Return the arguments of an ``SVC`` with this kernel."""
+        return {"kernel": "linear"}
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """``K(x, z) = (gamma x'z + coef0)^degree``.
+
+    Parameters
+    ----------
+    degree
+        Whole number of at least 1.
+    gamma
+        Scale of the inner products; by default searched over [0.01, 10] divided by the median
+        nonzero squared norm of the rows.
+    coef0
+        Offset, not negative: a negative one may give a kernel that is not positive semi-definite.
+    """
+
+    degree: Hyperparameter = 3
+    gamma: Hyperparameter | None = None
+    coef0: Hyperparameter = 1.0
+
+    def bind(self, X: FloatArray) -> "Polynomial":
+        """Return this kernel with the default range of `gamma` filled in."""
+        if self.gamma is not None:
+            return self
+        return replace(self, gamma=_width_range(np.einsum("ij,ij->i", X, X), highest=10.0))
+
+    def check(self, name: str, value: Any) -> Any:
+        """Return the value of one hyperparameter, or raise ``ValueError``."""
+        if name == "degree":
+            return whole(name, value, at_least=1)
+        if name == "coef0":
+            return real(name, value, at_least=0)
+        return super().check(name, value)
+
+    def statistic(self, X: FloatArray) -> FloatArray:
+        """Return the inner products."""
+        return X @ X.T
+
+    def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
+        """Return ``(gamma x'z + coef0)^degree``."""
+        power: FloatArray = (values["gamma"] * statistic + values["coef0"]) ** values["degree"]
+        return power
+
+    def svc_arguments(self, **values: Any) -> dict[str, Any]:
+        """Return the arguments of an ``SVC`` with this kernel."""
+        return {"kernel": "poly", **values}
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """The kernel matrix itself is given in place of the features."""
+
+    def bind(self, X: FloatArray) -> "Precomputed":
+        """Return this kernel, if the given matrix can be one."""
+        checked_matrix(X, "X")
+        return self
+
+    def statistic(self, X: FloatArray) -> FloatArray:
+        """Return the given matrix."""
+        return X
+
+    def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
+        """Return the given matrix."""
+        return statistic
+
+    def svc_arguments(self, **values: Any) -> dict[str, Any]:
+        """Return the arguments of an ``SVC`` with this kernel."""
+        return {"kernel": "precomputed"}
+
+
+@dataclass(frozen=True)
+class FunctionKernel(Kernel):
+    """``K(x, z)`` by a function of the user's; a bare callable becomes one of these.
+
+    Parameters
+    ----------
+    function
+        Called as ``function(X, Z, **hyperparameters)`` with arrays of shape (l, d) and (m, d);
+        returns shape (l, m). It must be positive semi-definite.
+    hyperparameters
+        Names with numbers or dimensions that are passed on, for instance
+        ``{"width": Float(0.1, 10, log=True)}``.
+    """
+
+    function: Callable[..., Any]
+    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def check(self, name: str, value: Any) -> Any:
+        """Return the value as it is: only the function knows what is right."""
+        return value
+
+    def statistic(self, X: FloatArray) -> FloatArray:
+        """Return the rows themselves: nothing is known to be reusable."""
+        return X
+
+    def restrict(self, statistic: FloatArray, rows: IndexArray) -> FloatArray:
+        """Return some of the rows."""
+        return statistic[rows]
+
+    def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
+        """Return what the function gives for all pairs of rows, checked."""
+        K = checked_matrix(self.function(statistic, statistic, **values), "kernel").values
+        if len(K) != len(statistic):
+            raise ValueError(
+                f"`kernel` must return one row and column for each of {len(statistic)} rows, "
+                f"got shape {K.shape}."
+            )
+        return K
+
+    def svc_arguments(self, **values: Any) -> dict[str, Any]:
+        """Return the arguments of an ``SVC`` with this kernel."""
+        return {"kernel": functools.partial(self.function, **values)}
+
+    def _hyperparameters(self) -> dict[str, Any]:
+        return dict(self.hyperparameters)
+
+
+_BY_NAME: dict[str, type[Kernel]] = {
+    "rbf": RBF,
+    "linear": Linear,
+    "poly": Polynomial,
+    "laplacian": Laplacian,
+    "precomputed": Precomputed,
+}
+
+
+def as_kernel(kernel: Any) -> Kernel:
+    """Return the kernel that a user means by a name, a kernel object or a callable."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, str) and kernel in _BY_NAME:
+        return _BY_NAME[kernel]()
+    if callable(kernel) and not isinstance(kernel, type):
+        return FunctionKernel(kernel)
+    raise ValueError(
+        f"`kernel` must be one of {sorted(_BY_NAME)}, a kernel such as RBF(gamma=0.1) or a "
+        f"callable (X, Z) -> matrix, got {kernel!r}."
+    )
+
+
+class KernelCache:
+    """The kernel matrices of one data set, shared by threads and left out of pickles.
+
+    The statistic is computed once and the last kernel matrix is kept, so trials that change only
+    costs build no matrix at all. A matrix that several threads ask for at once is built by one.
+
+    Parameters
+    ----------
+    kernel
+        A kernel with its defaults filled in.
+    X
+        Features, shape (l, d), or the kernel matrix for `Precomputed`.
+    """
+
+    def __init__(self, kernel: Kernel, X: FloatArray) -> None:
+        self.kernel = kernel
+        self.X = X
+        self._statistic: _Latest[FloatArray] = _Latest()
+        self._matrix: _Latest[KernelMatrix] = _Latest()
+
+    def matrix(self, params: Params, rows: IndexArray | None = None) -> KernelMatrix:
+        """Return the kernel matrix of all rows, or of some of them in the given order."""
+        values = self.kernel.values(params)
+        key = tuple(values.items())
+        statistic = self._statistic.get((), lambda: self.kernel.statistic(self.X))
+        if rows is not None and self.kernel.space and not self._matrix.holds(key):
+            # Widths differ from trial to trial: build no more than this one looks at.
+            return self._build(self.kernel.restrict(statistic, rows), values)
+        K = self._matrix.get(key, lambda: self._build(statistic, values))
+        return K if rows is None else KernelMatrix(K.block(rows, rows))
+
+    def _build(self, statistic: FloatArray, values: dict[str, Any]) -> KernelMatrix:
+        with np.errstate(over="ignore", invalid="ignore"):
+            K = self.kernel.matrix(statistic, **values)
+        if not np.isfinite(K).all():
+            raise SolverError(
+                f"The kernel matrix overflows with {values or 'these features'}: "
+                "scale the features or use smaller kernel parameters."
+            )
+        return KernelMatrix(K)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KernelCache, (self.kernel, self.X)
+
+
+class _Latest(Generic[T]):
+    """The result of the latest computation, by key; threads that want the same wait for one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._key: Any = None
+        self._future: Future[T] | None = None
+
+    def holds(self, key: Any) -> bool:
+        """Tell whether the result for `key` is there or on its way."""
+        return self._future is not None and self._key == key
+
+    def get(self, key: Any, compute: Callable[[], T]) -> T:
+        """Return the result for `key`, computed by the first thread that asks."""
+        with self._lock:
+            future = self._future
+            if future is not None and self._key == key:
+                waiting = True
+            else:
+                waiting = False
+                self._key, self._future = key, (future := Future())
+        if waiting:
+            return future.result()
+        try:
+            result = compute()
+        except BaseException as error:
+            with self._lock:
+                if self._future is future:
+                    self._future = None  # the next caller tries again
+            future.set_exception(error)
+            raise
+        future.set_result(result)
+        return result
+
+
+def _exponential(distances: FloatArray, gamma: float) -> FloatArray:
+    K: FloatArray = distances * -gamma
+    return np.exp(K, out=K)
+
+
+def _some_rows(X: FloatArray) -> FloatArray:
+    """Return rows spread evenly over the data: enough to know a median."""
+    return X[:: -(-len(X) // _MEDIAN_ROWS)]
+
+
+def _width_range(distances: FloatArray, highest: float = 100.0) -> Float:
+    nonzero = distances[distances > 0]
+    # Rows that all coincide have one kernel matrix, whatever the width.
+    typical = float(np.median(nonzero)) if len(nonzero) else 1.0
+    return Float(0.01 / typical, highest / typical, log=True)
+
+
+def _squared_distances(X: FloatArray) -> FloatArray:
+    """Return ``|x_i - x_j|^2``, also of close rows to nearly full relative precision.
+
+    ``|x|^2 + |z|^2 - 2 x'z`` is fast but loses what the norms share: the few pairs that it would
+    spoil, equal rows above all, are formed from their differences.
+    """
+    X = X - X.mean(axis=0)
+    norms = np.einsum("ij,ij->i", X, X)
+    squared: FloatArray = np.add.outer(norms, norms)
+    cancelled = _CANCELLED * squared
+    squared -= 2 * (X @ X.T)
+    first, second = np.nonzero(np.triu(squared <= cancelled, k=1))
+    for start in range(0, len(first), _PAIRS_AT_ONCE):
+        i, j = first[start : start + _PAIRS_AT_ONCE], second[start : start + _PAIRS_AT_ONCE]
+        difference = X[i] - X[j]
+        squared[i, j] = squared[j, i] = np.einsum("ij,ij->i", difference, difference)
+    np.fill_diagonal(squared, 0.0)
+    return squared

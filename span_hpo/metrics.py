@@ -1,0 +1,255 @@
+"""Losses of leave-one-out decision values; all are minimised.
+
+Every function takes labels ``y`` (-1 or +1), decision values ``f`` and weights ``w``, each of
+shape (l,), and returns one number. Means are weighted means, and a decision value of exactly 0 is
+an error for either class.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from span_hpo.arrays import FloatArray
+from span_hpo.checks import real
+
+_SMOOTHNESS = 4.0  # slope of the sigmoid that replaces the step of the error
+_PLATT_STEPS = 100
+_PLATT_GRADIENT = 1e-10  # largest gradient of the mean cross-entropy, for values of unit size
+_PLATT_RIDGE = 1e-12  # keeps the Hessian regular where all values agree
+
+
+def error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
+    """Return ``mean(y f <= 0)``; of span-rule values, the span-rule."""
+    return float(np.average(y * f <= 0, weights=w))
+
+
+def balanced_error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
+    """Return the mean of the errors of the two classes."""
+    return float(np.mean([error(y[own], f[own], w[own]) for own in (y < 0, y > 0)]))
+
+
+def smooth_error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
+    """Return ``mean(sigma(-4 y f))``: the error without its plateaus."""
+    return float(np.average(expit(-_SMOOTHNESS * y * f), weights=w))
+
+
+def hinge(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
+    """Return ``mean(max(0, 1 - y f))``."""
+    return float(np.average(np.maximum(0.0, 1 - y * f), weights=w))
+
+
+def log_loss(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
+    """Return the cross-entropy of Platt's sigmoid fitted to the values."""
+    return float(np.average(np.logaddexp(0.0, -y * platt_sigmoid(y, f, w).log_odds(f)), weights=w))
+
+
+def brier(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
+    """Return the mean squared error of Platt's sigmoid fitted to the values."""
+    probability = platt_sigmoid(y, f, w).probability(f)
+    return float(np.average((probability - (y > 0)) ** 2, weights=w))
+
+
+def auc(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
+    """Return 1 - the area under the ROC curve."""
+    return 1 - float(roc_auc_score(y > 0, f, sample_weight=w))
+
+
+def average_precision(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
+    """Return 1 - the average precision of the positive class."""
+    return 1 - float(average_precision_score(y > 0, f, sample_weight=w))
+
+
+def f1(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
+    """Return 1 - F1 of the positive class."""
+    hit, missed, false_alarm, _ = _confusion(y, f, w)
+    return 1 - 2 * hit / (2 * hit + missed + false_alarm)
+
+
+def mcc(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
+    """Return 1 - the correlation of Matthews, which is 0 if one class is never predicted."""
+    hit, missed, false_alarm, right = _confusion(y, f, w)
+    rows = (hit + missed) * (false_alarm + right)
+    columns = (hit + false_alarm) * (missed + right)
+    if columns == 0:
+        return 1.0
+    return 1 - float((hit * right - missed * false_alarm) / np.sqrt(rows) / np.sqrt(columns))
+
+
+METRICS: dict[str, Callable[[FloatArray, FloatArray, FloatArray], float]] = {
+    function.__name__: function
+    for function in (
+        error,
+        balanced_error,
+        smooth_error,
+        hinge,
+        log_loss,
+        brier,
+        auc,
+        average_precision,
+        f1,
+        mcc,
+    )
+}
+
+
+@dataclass(frozen=True)
+class PlattSigmoid:
+    """``P(y = +1 | f) = sigma(slope f + offset)``."""
+
+    slope: float
+    offset: float
+
+    def log_odds(self, f: FloatArray) -> FloatArray:
+        """Return ``slope f + offset``."""
+        return self.slope * f + self.offset
+
+    def probability(self, f: FloatArray) -> FloatArray:
+        """Return the probability of the positive class."""
+        probability: FloatArray = expit(self.log_odds(f))
+        return probability
+
+
+def platt_sigmoid(y: FloatArray, f: FloatArray, w: FloatArray) -> PlattSigmoid:
+    """Fit a sigmoid to decision values.
+
+    Minimises the weighted cross-entropy with the targets ``(N+ + 1)/(N+ + 2)`` and
+    ``1/(N- + 2)`` instead of 1 and 0, where N+ and N- are the weights of the two classes, scaled
+    so that all weights have mean 1. A damped Newton method on two variables.
+
+    References
+    ----------
+    Platt, "Probabilistic outputs for support vector machines", 1999; Lin, Lin and Weng, "A note on
+    Platt's probabilistic outputs for support vector machines", 2007.
+    """
+    w = w / w.mean()
+    positive = y > 0
+    n_positive, n_negative = w[positive].sum(), w[~positive].sum()
+    target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+    size = float(np.abs(f).max()) or 1.0
+    design = np.column_stack([f / size, np.ones(len(f))])
+
+    def cross_entropy(theta: FloatArray) -> float:
+        odds = design @ theta
+        return float(np.average(np.logaddexp(0.0, odds) - target * odds, weights=w))
+
+    theta = np.array([0.0, np.log((n_positive + 1) / (n_negative + 1))])
+    value = cross_entropy(theta)
+    for _ in range(_PLATT_STEPS):
+        probability = expit(design @ theta)
+        gradient = design.T @ (w * (probability - target)) / w.sum()
+        if np.abs(gradient).max() < _PLATT_GRADIENT:
+            break
+        curvature = w * probability * (1 - probability) / w.sum()
+        hessian = design.T @ (curvature[:, None] * design) + _PLATT_RIDGE * np.eye(2)
+        direction = -np.linalg.solve(hessian, gradient)
+        step = 1.0
+        while step > 1e-10 and cross_entropy(theta + step * direction) > value:
+            step /= 2
+        theta = theta + step * direction
+        value = cross_entropy(theta)
+    return PlattSigmoid(slope=float(theta[0]) / size, offset=float(theta[1]))
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A named loss of leave-one-out values.
+
+    Attributes
+    ----------
+    name
+        Name of the metric.
+    function
+        ``(y, decision_values, weight) -> loss``.
+    """
+
+    name: str
+    function: Callable[[FloatArray, FloatArray, FloatArray], Any]
+
+    def loss(self, y: FloatArray, decision_values: FloatArray, weight: FloatArray) -> float:
+        """Return the loss, checked to be one finite number.
+
+        Raises
+        ------
+        ValueError
+            If a class has no weight, or the function returns anything else.
+        """
+        for label in (-1, 1):
+            if not weight[y == label].any():
+                raise ValueError(
+                    f"`metric_weight` must be positive in some row of each class, got only zeros "
+                    f"for the rows of class {label:+d}."
+                )
+        loss = self.function(y, decision_values, weight)
+        if isinstance(loss, np.ndarray) and loss.ndim == 0:
+            loss = loss.item()
+        return real(f"{self.name}(y, decision_values)", loss)
+
+
+def as_metrics(metric: Any, *, weighted: bool) -> tuple[Metric, ...]:
+    """Return the metrics that a user means by a name, a callable or a tuple of these.
+
+    Parameters
+    ----------
+    metric
+        Name in `METRICS`, callable ``(y, decision_values) -> loss``, or a tuple of several.
+    weighted
+        Whether there are weights; a callable must then take them as its argument `weight`.
+    """
+    given = metric if isinstance(metric, tuple | list) else (metric,)
+    if not given:
+        raise ValueError("`metric` must name at least one metric, got none.")
+    metrics = tuple(_as_metric(one, weighted) for one in given)
+    names = [one.name for one in metrics]
+    if len(set(names)) < len(names):
+        raise ValueError(f"`metric` must not name a metric twice, got {names}.")
+    return metrics
+
+
+def _as_metric(metric: Any, weighted: bool) -> Metric:
+    if isinstance(metric, str) and metric in METRICS:
+        return Metric(metric, METRICS[metric])
+    if not callable(metric):
+        raise ValueError(
+            f"`metric` must be one of {sorted(METRICS)}, a callable (y, decision_values) -> loss "
+            f"or a tuple of these, got {metric!r}."
+        )
+    name = getattr(metric, "__name__", type(metric).__name__)
+    takes_weight = "weight" in inspect.signature(metric).parameters
+    if weighted and not takes_weight:
+        raise ValueError(
+            f"`metric` {name} must take an argument `weight` when `metric_weight` is given."
+        )
+    return Metric(name, _WithWeight(metric) if takes_weight else _WithoutWeight(metric))
+
+
+@dataclass(frozen=True)
+class _WithWeight:
+    """A user's metric that takes weights; a class, because closures cannot be pickled."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, y: FloatArray, f: FloatArray, w: FloatArray) -> Any:
+        return self.function(y, f, weight=w)
+
+
+@dataclass(frozen=True)
+class _WithoutWeight:
+    """A user's metric of labels and values alone."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, y: FloatArray, f: FloatArray, w: FloatArray) -> Any:
+        return self.function(y, f)
+
+
+def _confusion(y: FloatArray, f: FloatArray, w: FloatArray) -> tuple[float, float, float, float]:
+    """Return the weights of hits, misses, false alarms and correct rejections."""
+    right, positive = y * f > 0, y > 0
+    cells = (right & positive, ~right & positive, ~right & ~positive, right & ~positive)
+    hit, missed, false_alarm, rejected = (float(w[cell].sum()) for cell in cells)
+    return hit, missed, false_alarm, rejected

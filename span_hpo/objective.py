@@ -1,0 +1,232 @@
+"""From hyperparameters to a leave-one-out loss: the objective that every search minimises."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.svm import SVC
+
+from span_hpo.arrays import FloatArray, IndexArray
+from span_hpo.checks import whole
+from span_hpo.data import as_dataset, as_numbers
+from span_hpo.kernels import KernelCache, Precomputed, as_kernel
+from span_hpo.loo import METHODS, LeaveOneOut, leave_one_out
+from span_hpo.metrics import as_metrics
+from span_hpo.solver import DEFAULT_MAX_ITER, DEFAULT_TOL, Problem, solve
+from span_hpo.space import Params, Space, checked_params, grid, merged_space
+from span_hpo.weighting import ClassCosts, Weighting, bound, sample_costs
+
+_MODEL_TOL = 1e-5  # of the final model, which is fitted once
+_NEGLIGIBLE_COST = 1e-12  # relative to the largest: stands for 0 where a row must stay
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What one set of hyperparameters is worth.
+
+    Attributes
+    ----------
+    loss
+        The loss, or the first of several.
+    losses
+        All losses by the name of their metric.
+    loo
+        Leave-one-out values of the rows that were used.
+    params
+        The hyperparameters.
+    n_rows
+        Number of rows used.
+    n_support, n_in_bound
+        Number of support vectors, and of those that are in-bound.
+    converged
+        Whether the fit reached its tolerance.
+    seconds
+        Wall time of the evaluation.
+    """
+
+    loss: float
+    losses: dict[str, float]
+    loo: LeaveOneOut
+    params: dict[str, Any]
+    n_rows: int
+    n_support: int
+    n_in_bound: int
+    converged: bool
+    seconds: float
+
+
+class SpanObjective:
+    """Leave-one-out loss of a weighted SVM as a function of its hyperparameters.
+
+    One evaluation is one fit. It is deterministic, may be called from several threads, which share
+    the kernel cache, and can be pickled, without the cache.
+
+    Parameters
+    ----------
+    X
+        Features, shape (l, d), array or DataFrame; the kernel matrix for ``kernel="precomputed"``.
+    y
+        Labels, shape (l,), two values of any type.
+    kernel
+        "rbf", "linear", "poly", "laplacian", "precomputed"; a kernel such as ``RBF(gamma=0.1)``; or
+        a callable ``(X, Z) -> matrix``.
+    weighting
+        Rule that gives each row its cost; by default one searched cost per class.
+    metric
+        Name of a loss, callable ``(y, decision_values) -> loss``, or a tuple of several.
+    loo_method
+        "span" or "refit".
+    scores, groups
+        What is known about each row, for the weighting.
+    metric_weight
+        Weight of each row in the metric, shape (l,).
+    tol, max_iter
+        Stopping tolerance and iteration limit of LIBSVM.
+
+    Attributes
+    ----------
+    space
+        The hyperparameters that are searched, by name.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        kernel: Any = "rbf",
+        weighting: Weighting | None = None,
+        metric: Any = "error",
+        loo_method: str = "span",
+        scores: Any = None,
+        groups: Any = None,
+        metric_weight: Any = None,
+        tol: float = DEFAULT_TOL,
+        max_iter: int = DEFAULT_MAX_ITER,
+    ) -> None:
+        if loo_method not in METHODS:
+            raise ValueError(f"`loo_method` must be one of {list(METHODS)}, got {loo_method!r}.")
+        if weighting is not None and not isinstance(weighting, Weighting):
+            raise TypeError(
+                "`weighting` must have `space` and `costs(data, params)`, such as ClassCosts(), "
+                f"got {weighting!r}."
+            )
+        self.data = as_dataset(X, y, scores=scores, groups=groups)
+        self.kernel = as_kernel(kernel).bind(self.data.X)
+        self.weighting = bound(ClassCosts() if weighting is None else weighting, self.data)
+        self.metrics = as_metrics(metric, weighted=metric_weight is not None)
+        self.metric_weight = _as_weight(metric_weight, len(self.data))
+        self.loo_method = loo_method
+        self.tol = tol
+        self.max_iter = max_iter
+        self.space: Space = merged_space(
+            {"the kernel": self.kernel.space, "the weighting": self.weighting.space}
+        )
+        self._kernels = KernelCache(self.kernel, self.data.X)
+
+    def evaluate(self, params: Params, rows: int | None = None) -> Evaluation:
+        """Fit once and return the leave-one-out loss.
+
+        Parameters
+        ----------
+        params
+            A value for every name in `space`; it may lie outside its range.
+        rows
+            Use only this many rows: the first of one fixed stratified order, so that smaller
+            subsets are contained in larger ones. Costs are not rescaled.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is missing, unknown or not valid.
+        SolverError
+            If the fit or its spans cannot be computed.
+        """
+        start = time.perf_counter()
+        params = checked_params(self.space, params)
+        chosen = self._chosen_rows(rows)
+        data = self.data if chosen is None else self.data.take(chosen)
+        weight = self.metric_weight if chosen is None else self.metric_weight[chosen]
+
+        K = self._kernels.matrix(params, chosen)
+        costs = sample_costs(self.weighting, data, params)
+        solution = solve(Problem(K, data.y, costs), tol=self.tol, max_iter=self.max_iter)
+        loo = leave_one_out(solution, method=self.loo_method)
+        losses = {
+            metric.name: metric.loss(data.y, loo.decision_values, weight) for metric in self.metrics
+        }
+        return Evaluation(
+            loss=losses[self.metrics[0].name],
+            losses=losses,
+            loo=loo,
+            params=params,
+            n_rows=len(data),
+            n_support=solution.n_support,
+            n_in_bound=solution.n_in_bound,
+            converged=solution.converged,
+            seconds=time.perf_counter() - start,
+        )
+
+    def __call__(self, params: Params) -> float:
+        """Return the loss of the parameters; of several metrics, the first."""
+        return self.evaluate(params).loss
+
+    def fit_model(self, params: Params) -> SVC:
+        """Return scikit-learn's ``SVC``, fitted on all rows with these hyperparameters.
+
+        Parameters
+        ----------
+        params
+            A value for every name in `space`.
+
+        Returns
+        -------
+        A model that predicts the labels of new rows.
+        """
+        params = checked_params(self.space, params)
+        costs = sample_costs(self.weighting, self.data, params)
+        Problem(self._kernels.matrix(params), self.data.y, costs)  # raises if no fit is possible
+        if isinstance(self.kernel, Precomputed):
+            # New kernel matrices have a column for every row, so none may be dropped.
+            costs = np.maximum(costs, _NEGLIGIBLE_COST * costs.max())
+        kept = costs > 0
+        X = self.data.X[kept]
+        model = SVC(
+            C=1.0,
+            tol=_MODEL_TOL,
+            max_iter=self.max_iter,
+            **self.kernel.svc_arguments(**self.kernel.values(params)),
+        )
+        model.fit(X, self.data.labels[kept], sample_weight=costs[kept])
+        if self.data.feature_names is not None:
+            model.feature_names_in_ = self.data.feature_names
+        return model
+
+    def grid(self, points: int | Mapping[str, int]) -> dict[str, list[Any]]:
+        """Return a list of values for every searched name.
+
+        Parameters
+        ----------
+        points
+            Number of values: one number for all, or a mapping that names every one.
+        """
+        return grid(self.space, points)
+
+    def _chosen_rows(self, rows: int | None) -> IndexArray | None:
+        if rows is None:
+            return None
+        total = len(self.data)
+        rows = whole("rows", rows, at_least=2, at_most=total)
+        return None if rows == total else np.sort(self.data.nested_order[:rows])
+
+
+def _as_weight(metric_weight: Any, count: int) -> FloatArray:
+    if metric_weight is None:
+        return np.ones(count)
+    weight = as_numbers(metric_weight, "metric_weight", count)
+    if (weight < 0).any():
+        row = int(weight.argmin())
+        raise ValueError(f"`metric_weight` must not be negative, got {weight[row]} in row {row}.")
+    return weight

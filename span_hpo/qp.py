@@ -1,0 +1,77 @@
+"""Small dense quadratic programs over a box and one sum. Only this module knows PIQP."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import piqp
+
+from span_hpo.arrays import FloatArray
+from span_hpo.errors import SolverError
+
+_TOLERANCE = 1e-9  # PIQP's absolute and relative tolerance
+_MAX_ITER = 200
+_FAR = 1e4  # bounds beyond this make PIQP slow or fail; they are imposed only if they matter
+
+
+@dataclass(frozen=True, eq=False)
+class BoxMinimum:
+    """Solution of one program: the point, and the multiplier of its sum."""
+
+    x: FloatArray
+    multiplier: float
+
+
+class BoxQP:
+    """Programs ``min 1/2 x'Px + c'x`` with ``sum(x) = total`` and ``lower <= x <= upper``.
+
+    The matrix is set up once; every call of `solve` only replaces vectors.
+
+    Parameters
+    ----------
+    P
+        Positive semi-definite matrix, shape (n, n).
+    """
+
+    def __init__(self, P: FloatArray) -> None:
+        self._P = np.asfortranarray(P)
+        self._solver: piqp.DenseSolver | None = None
+
+    def solve(
+        self, c: FloatArray, total: float, lower: FloatArray, upper: FloatArray
+    ) -> BoxMinimum:
+        """Return the minimum; infinite bounds are allowed.
+
+        Raises
+        ------
+        SolverError
+            If PIQP does not reach its tolerance, for instance because no point is feasible.
+        """
+        far_below, far_above = lower < -_FAR, upper > _FAR
+        while True:
+            found = self._solve(
+                c=c,
+                b=np.array([total]),
+                x_l=np.where(far_below, -np.inf, lower),
+                x_u=np.where(far_above, np.inf, upper),
+            )
+            crossed_below = far_below & (found.x < lower)
+            crossed_above = far_above & (found.x > upper)
+            if not (crossed_below | crossed_above).any():
+                return found
+            far_below &= ~crossed_below
+            far_above &= ~crossed_above
+
+    def _solve(self, **vectors: FloatArray) -> BoxMinimum:
+        if self._solver is None:
+            self._solver = piqp.DenseSolver()
+            self._solver.settings.eps_abs = _TOLERANCE
+            self._solver.settings.eps_rel = _TOLERANCE
+            self._solver.settings.max_iter = _MAX_ITER
+            self._solver.setup(P=self._P, A=np.ones((1, len(self._P)), order="F"), **vectors)
+        else:
+            self._solver.update(**vectors)
+        status = self._solver.solve()
+        if status != piqp.PIQP_SOLVED:
+            raise SolverError(f"PIQP stopped on a program of size {len(self._P)}: {status.name}.")
+        result = self._solver.result
+        return BoxMinimum(x=np.array(result.x), multiplier=float(result.y[0]))

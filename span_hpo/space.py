@@ -1,0 +1,237 @@
+"""The search space, independent of any framework.
+
+Every hyperparameter is a number (fixed) or a `Float`, `Int` or `Choice` (searched). An adapter
+translates these three classes and nothing else.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from span_hpo.checks import real, whole
+
+_GRID_DIGITS = 15  # significant digits of a linear grid: 0.1 * 3 becomes 0.3, as it is written
+
+
+@dataclass(frozen=True)
+class Float:
+    """A real number between `low` and `high`, both included.
+
+    Parameters
+    ----------
+    low, high
+        The ends of the range; finite, ``low <= high``.
+    log
+        Search the logarithm; `low` must then be positive.
+    step
+        Search only ``low, low + step, ...``; not together with `log`.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    step: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", real("low", self.low))
+        object.__setattr__(self, "high", real("high", self.high))
+        _check_range(self.low, self.high, self.log)
+        if self.step is not None:
+            if self.log:
+                raise ValueError(f"`step` must be None when `log` is True, got {self.step!r}.")
+            object.__setattr__(self, "step", real("step", self.step, above=0))
+
+    def grid(self, points: int) -> list[float]:
+        """Return `points` evenly spaced values (geometrically with `log`), both ends included.
+
+        One point is the middle of the range. With `step` each value moves to the nearest step,
+        and values that meet become one.
+        """
+        if self.low == self.high:
+            return [self.low]
+        if self.log:
+            exponents = _evenly(math.log2(self.low), math.log2(self.high), points)
+            values = [2.0**exponent for exponent in exponents]
+            if points > 1:
+                # Rounding of the logarithm must not move the ends of the range.
+                values[0], values[-1] = self.low, self.high
+            return values
+        digits = _GRID_DIGITS - 1 - math.floor(math.log10(max(abs(self.low), abs(self.high))))
+        values = [round(value, digits) for value in _evenly(self.low, self.high, points)]
+        if self.step is None:
+            return values
+        last = math.floor((self.high - self.low) / self.step + 1e-9)
+        steps = {min(last, round((value - self.low) / self.step)) for value in values}
+        return [round(self.low + k * self.step, digits) for k in sorted(steps)]
+
+    def sample(self, rng: np.random.Generator) -> float:
+        """Return one value, drawn uniformly (log-uniformly with `log`)."""
+        if self.log:
+            drawn = math.exp(rng.uniform(math.log(self.low), math.log(self.high)))
+            return min(max(drawn, self.low), self.high)
+        if self.step is None:
+            return float(rng.uniform(self.low, self.high))
+        last = math.floor((self.high - self.low) / self.step + 1e-9)
+        return self.low + int(rng.integers(0, last + 1)) * self.step
+
+
+@dataclass(frozen=True)
+class Int:
+    """A whole number between `low` and `high`, both included.
+
+    Parameters
+    ----------
+    low, high
+        The ends of the range, ``low <= high``.
+    log
+        Search the logarithm; `low` must then be at least 1.
+    """
+
+    low: int
+    high: int
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", whole("low", self.low, at_least=-(2**63)))
+        object.__setattr__(self, "high", whole("high", self.high, at_least=-(2**63)))
+        _check_range(self.low, self.high, self.log)
+
+    def grid(self, points: int) -> list[int]:
+        """Return at most `points` different whole numbers, as evenly spaced as they can be."""
+        values = Float(self.low, self.high, log=self.log).grid(points)
+        return sorted({round(value) for value in values})
+
+    def sample(self, rng: np.random.Generator) -> int:
+        """Return one value, drawn uniformly (log-uniformly with `log`)."""
+        if self.log:
+            return round(Float(self.low, self.high, log=True).sample(rng))
+        return int(rng.integers(self.low, self.high + 1))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few values.
+
+    Parameters
+    ----------
+    options
+        The values, at least one.
+    """
+
+    options: Sequence[Any]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.options, str) or not isinstance(self.options, Sequence):
+            raise TypeError(f"`options` must be a list or tuple of values, got {self.options!r}.")
+        if not self.options:
+            raise ValueError("`options` must hold at least one value, got none.")
+        object.__setattr__(self, "options", tuple(self.options))
+
+    def grid(self, points: int) -> list[Any]:
+        """Return every option, whatever `points` is."""
+        return list(self.options)
+
+    def sample(self, rng: np.random.Generator) -> Any:
+        """Return one option, each equally likely."""
+        return self.options[int(rng.integers(len(self.options)))]
+
+
+Dimension: TypeAlias = Float | Int | Choice
+Space: TypeAlias = dict[str, Dimension]
+Params: TypeAlias = Mapping[str, Any]
+Hyperparameter: TypeAlias = float | Dimension
+
+
+def searched(hyperparameters: Mapping[str, Any]) -> Space:
+    """Return those of the named hyperparameters that are searched."""
+    return {name: value for name, value in hyperparameters.items() if isinstance(value, Dimension)}
+
+
+def value_of(hyperparameter: Any, name: str, params: Params) -> Any:
+    """Return the value of a hyperparameter: its own if it is fixed, else that in `params`."""
+    return params[name] if isinstance(hyperparameter, Dimension) else hyperparameter
+
+
+def merged_space(parts: Mapping[str, Space]) -> Space:
+    """Return the union of several spaces, given by the name of their owner.
+
+    Raises
+    ------
+    ValueError
+        If a name is searched twice.
+    """
+    owners: dict[str, str] = {}
+    for owner, space in parts.items():
+        for name in space:
+            if name in owners:
+                raise ValueError(
+                    f"`{name}` must be searched once, got it from {owners[name]} and from {owner}. "
+                    "Fix one of the two to a number or rename it."
+                )
+            owners[name] = owner
+    return {name: dimension for space in parts.values() for name, dimension in space.items()}
+
+
+def checked_params(space: Space, params: Params) -> dict[str, Any]:
+    """Return the parameters in the order of the space.
+
+    Raises
+    ------
+    TypeError
+        If `params` is not a mapping.
+    ValueError
+        If a name is missing or unknown. A value outside its range is allowed.
+    """
+    if not isinstance(params, Mapping):
+        raise TypeError(
+            f"`params` must be a mapping of names to values, got {type(params).__name__}."
+        )
+    missing = [name for name in space if name not in params]
+    unknown = [name for name in params if name not in space]
+    if missing or unknown:
+        faults = [f"missing {missing}"] * bool(missing) + [f"unknown {unknown}"] * bool(unknown)
+        raise ValueError(f"`params` must name exactly {list(space)}, got {', '.join(faults)}.")
+    return {name: params[name] for name in space}
+
+
+def grid(space: Space, points: int | Mapping[str, int]) -> dict[str, list[Any]]:
+    """Return a list of values for every name of the space.
+
+    Parameters
+    ----------
+    space
+        What is searched.
+    points
+        How many values: one number for all, or a mapping that names every one. A `Choice` gives
+        all its options.
+    """
+    if not isinstance(points, Mapping):
+        points = dict.fromkeys(space, points)
+    else:
+        needed = [name for name, part in space.items() if not isinstance(part, Choice)]
+        missing = [name for name in needed if name not in points]
+        unknown = [name for name in points if name not in space]
+        if missing or unknown:
+            raise ValueError(
+                f"`points` must name {needed}, got {list(points)}: "
+                f"missing {missing}, unknown {unknown}."
+            )
+    counts = {name: whole(f"points[{name!r}]", count, at_least=1) for name, count in points.items()}
+    return {name: part.grid(counts.get(name, 1)) for name, part in space.items()}
+
+
+def _evenly(low: float, high: float, points: int) -> list[float]:
+    if points == 1:
+        return [(low + high) / 2]
+    values: list[float] = np.linspace(low, high, points).tolist()
+    return values
+
+
+def _check_range(low: float, high: float, log: bool) -> None:
+    if low > high:
+        raise ValueError(f"`low` must be at most `high`, got {low!r} and {high!r}.")
+    if log and low <= 0:
+        raise ValueError(f"`low` must be positive when `log` is True, got {low!r}.")

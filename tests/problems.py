@@ -1,0 +1,68 @@
+"""Small named problems, ugly ones among them, that the tests share."""
+
+import numpy as np
+
+from span_hpo.solver import Problem
+
+
+def rbf(X, gamma):
+    """Return the RBF kernel matrix from differences, independently of the package."""
+    return np.exp(-gamma * ((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=2))
+
+
+def two_moons(count=60, noise=0.25, seed=0):
+    """Return features and labels -1/+1 of two interleaved half circles."""
+    rng = np.random.default_rng(seed)
+    angle = rng.uniform(0, np.pi, count)
+    y = np.where(np.arange(count) % 2 == 0, 1.0, -1.0)
+    X = np.column_stack([np.cos(angle), np.sin(angle)])
+    X[y < 0] = [1.0, 0.5] - X[y < 0]
+    return X + noise * rng.normal(size=X.shape), y
+
+
+def moons_problem(count=60, cost=1.0, gamma=1.0, seed=0):
+    """Return a well-behaved weighted problem: mild random costs, distinct rows."""
+    X, y = two_moons(count, seed=seed)
+    rng = np.random.default_rng(seed + 1)
+    return Problem(rbf(X, gamma), y, cost * rng.uniform(0.5, 2.0, count))
+
+
+def random_problem(seed, *, largest=40):
+    """Return one of many small random problems.
+
+    Kernels: RBF of any width, linear, polynomial. Costs: equal, per class, per row; over up to
+    twelve orders of magnitude. Rows: spread, on a grid (ties), duplicated. Classes: balanced or
+    with one to three rows.
+    """
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(4, largest + 1))
+    dimension = int(rng.integers(1, 6))
+    layout = rng.choice(["spread", "grid", "duplicates"])
+    if layout == "grid":
+        X = rng.integers(0, 4, size=(count, dimension)).astype(float)
+    else:
+        X = rng.normal(size=(count, dimension))
+    if layout == "duplicates":
+        X = X[rng.integers(0, max(2, count // 2), size=count)]
+    y = np.where(X[:, 0] + rng.normal(scale=rng.choice([0.1, 1.0]), size=count) > 0, 1.0, -1.0)
+    if rng.random() < 0.25:
+        y[:] = -1.0
+        y[rng.permutation(count)[: int(rng.integers(1, 4))]] = 1.0
+    if len(np.unique(y)) < 2:
+        y[0] = -y[0]
+    kernel = rng.choice(["rbf", "linear", "polynomial"])
+    if kernel == "rbf":
+        K = rbf(X, 10.0 ** rng.uniform(-3, 2))
+    elif kernel == "linear":
+        K = X @ X.T
+    else:
+        K = (X @ X.T + 1.0) ** int(rng.integers(2, 4))
+    costs = np.full(count, 10.0 ** rng.uniform(-3, 3))
+    spread = rng.choice(["equal", "class", "row", "extreme"])
+    if spread == "class":
+        costs = np.where(y > 0, 10.0 ** rng.uniform(-3, 3), costs)
+    elif spread == "row":
+        costs = 10.0 ** rng.uniform(-2, 2, size=count)
+    elif spread == "extreme":
+        costs = 10.0 ** rng.uniform(-6, 6, size=count)
+    return Problem(K, y, costs)
