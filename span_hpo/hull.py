@@ -29,6 +29,7 @@ from span_hpo.errors import SolverError
 
 _FIRST_JITTER = 1e-14  # relative to the mean squared distance from the centroid
 _JITTER_GROWTH = 10.0
+_PIVOT_NOISE = 10 * np.finfo(float).eps  # relative to K_ii: what rounding leaves of a zero pivot
 _INDEFINITE = (
     1e-8  # relative to the mean diagonal of K_II; below it rounding, above it a wrong kernel
 )
@@ -111,9 +112,9 @@ class Hull:
 def in_bound_hull(K_II: FloatArray) -> Hull:
     """Factor the Gram matrix of the in-bound rows about their centroid.
 
-    Where it is singular (equal rows, more rows than dimensions) the least jitter that works is
-    added to the diagonal: it starts at 1e-14 of the mean squared distance, because a constant
-    one would drown the spans of rows with large costs.
+    Where it is singular (equal rows, more rows than dimensions), so that a pivot is no more than
+    rounding, the least jitter that works is added to the diagonal: it starts at 1e-14 of the mean
+    squared distance, because a constant one would drown the spans of rows with large costs.
 
     Raises
     ------
@@ -127,12 +128,13 @@ def in_bound_hull(K_II: FloatArray) -> Hull:
     # Where all rows coincide only rounding is left of the distances; any scale above it serves.
     scale = max(float(diagonal.mean()) - mean, np.finfo(float).eps * size)
     H = np.asfortranarray(K_II - row_means[:, None] - row_means + (mean + scale))
+    noise = _PIVOT_NOISE * size
     jitter = 0.0
     while jitter <= _INDEFINITE * size:
         L, info = lapack.dpotrf(H, lower=1, clean=1)
-        if info == 0:
+        if info == 0 and L.diagonal().min() ** 2 >= noise:
             return Hull(row_means, mean, scale, L, jitter)
-        grown = max(_FIRST_JITTER * scale, jitter * _JITTER_GROWTH)
+        grown = max(_FIRST_JITTER * scale, 2 * noise, jitter * _JITTER_GROWTH)
         np.fill_diagonal(H, H.diagonal() + (grown - jitter))
         jitter = grown
     raise SolverError(_not_psd(f"its least eigenvalue is below {-_INDEFINITE * size:.3g}"))

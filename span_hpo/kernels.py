@@ -103,7 +103,7 @@ def checked_matrix(K: Any, name: str) -> KernelMatrix:
     gap = float(np.abs(values - values.T).max(initial=0.0))
     if gap > _ASYMMETRY * np.abs(values).max(initial=0.0):
         raise ValueError(f"`{name}` must be symmetric, got |K - K'| up to {gap:.3g}.")
-    return KernelMatrix(values)
+    return KernelMatrix((values + values.T) / 2 if gap else values)
 
 
 def kernel_times(K: KernelBlocks, coefficients: FloatArray) -> FloatArray:
@@ -230,7 +230,7 @@ class Linear(Kernel):
 
     def statistic(self, X: FloatArray) -> FloatArray:
         """Return the inner products."""
-        return X @ X.T
+        return _inner_products(X)
 
     def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
         """Return the inner products themselves."""
@@ -264,7 +264,8 @@ class Polynomial(Kernel):
         """Return this kernel with the default range of `gamma` filled in."""
         if self.gamma is not None:
             return self
-        return replace(self, gamma=_width_range(np.einsum("ij,ij->i", X, X), highest=10.0))
+        squared_norms = _inner_products(_some_rows(X)).diagonal()
+        return replace(self, gamma=_width_range(squared_norms, highest=10.0))
 
     def check(self, name: str, value: Any) -> Any:
         """Return the value of one hyperparameter, or raise ``ValueError``."""
@@ -276,7 +277,7 @@ class Polynomial(Kernel):
 
     def statistic(self, X: FloatArray) -> FloatArray:
         """Return the inner products."""
-        return X @ X.T
+        return _inner_products(X)
 
     def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
         """Return ``(gamma x'z + coef0)^degree``."""
@@ -299,7 +300,7 @@ class Precomputed(Kernel):
 
     def statistic(self, X: FloatArray) -> FloatArray:
         """Return the given matrix."""
-        return X
+        return checked_matrix(X, "X").values
 
     def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
         """Return the given matrix."""
@@ -414,11 +415,7 @@ class KernelCache:
     def _build(self, statistic: FloatArray, values: dict[str, Any]) -> KernelMatrix:
         with np.errstate(over="ignore", invalid="ignore"):
             K = self.kernel.matrix(statistic, **values)
-        if not np.isfinite(K).all():
-            raise SolverError(
-                f"The kernel matrix overflows with {values or 'these features'}: "
-                "scale the features or use smaller kernel parameters."
-            )
+        _check_overflow(K, f"kernel values with {values}", "use smaller kernel parameters")
         return KernelMatrix(K)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -460,6 +457,18 @@ class _Latest(Generic[T]):
         return result
 
 
+def _check_overflow(matrix: FloatArray, what: str, remedy: str) -> None:
+    if not np.isfinite(matrix).all():
+        raise SolverError(f"The {what} overflow: {remedy}.")
+
+
+def _inner_products(X: FloatArray) -> FloatArray:
+    with np.errstate(over="ignore", invalid="ignore"):
+        products: FloatArray = X @ X.T
+    _check_overflow(products, "inner products of the rows", "scale the features")
+    return products
+
+
 def _exponential(distances: FloatArray, gamma: float) -> FloatArray:
     K: FloatArray = distances * -gamma
     return np.exp(K, out=K)
@@ -483,11 +492,13 @@ def _squared_distances(X: FloatArray) -> FloatArray:
     ``|x|^2 + |z|^2 - 2 x'z`` is fast but loses what the norms share: the few pairs that it would
     spoil, equal rows above all, are formed from their differences.
     """
-    X = X - X.mean(axis=0)
-    norms = np.einsum("ij,ij->i", X, X)
-    squared: FloatArray = np.add.outer(norms, norms)
-    cancelled = _CANCELLED * squared
-    squared -= 2 * (X @ X.T)
+    with np.errstate(over="ignore", invalid="ignore"):
+        X = X - X.mean(axis=0)
+        norms = np.einsum("ij,ij->i", X, X)
+        squared: FloatArray = np.add.outer(norms, norms)
+        cancelled = _CANCELLED * squared
+        squared -= 2 * (X @ X.T)
+    _check_overflow(squared, "squared distances", "scale the features")
     first, second = np.nonzero(np.triu(squared <= cancelled, k=1))
     for start in range(0, len(first), _PAIRS_AT_ONCE):
         i, j = first[start : start + _PAIRS_AT_ONCE], second[start : start + _PAIRS_AT_ONCE]

@@ -16,7 +16,7 @@ from span_hpo.loo import METHODS, LeaveOneOut, leave_one_out
 from span_hpo.metrics import as_metrics
 from span_hpo.solver import DEFAULT_MAX_ITER, DEFAULT_TOL, Problem, solve
 from span_hpo.space import Params, Space, checked_params, grid, merged_space
-from span_hpo.weighting import ClassCosts, Weighting, bound, sample_costs
+from span_hpo.weighting import ClassCosts, Weighting, bound, is_weighting, sample_costs
 
 _MODEL_TOL = 1e-5  # of the final model, which is fitted once
 _NEGLIGIBLE_COST = 1e-12  # relative to the largest: stands for 0 where a row must stay
@@ -108,7 +108,7 @@ class SpanObjective:
     ) -> None:
         if loo_method not in METHODS:
             raise ValueError(f"`loo_method` must be one of {list(METHODS)}, got {loo_method!r}.")
-        if weighting is not None and not isinstance(weighting, Weighting):
+        if weighting is not None and not is_weighting(weighting):
             raise TypeError(
                 "`weighting` must have `space` and `costs(data, params)`, such as ClassCosts(), "
                 f"got {weighting!r}."

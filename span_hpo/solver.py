@@ -224,7 +224,15 @@ def solve(
     tol, max_iter = real("tol", tol, above=0), whole("max_iter", max_iter, at_least=1)
     # LIBSVM drops rows with cost 0 and renumbers the rest, so they never reach it.
     kept = np.flatnonzero(problem.costs)
-    reduced = problem if len(kept) == len(problem) else problem.take(kept)
+    whole_problem = len(kept) == len(problem)
+    # The class of the first row counts as +1, so that swapped classes are the same problem to the
+    # last bit.
+    sign = problem.y[kept[0]]
+    reduced = Problem(
+        problem.K if whole_problem else KernelMatrix(problem.K.block(kept, kept)),
+        sign * problem.y[kept],
+        problem.costs[kept],
+    )
     alpha, finished = _libsvm_alpha(reduced, tol, max_iter)
     point = _DualPoint(reduced, alpha)
     if polish and not point.polish() and finished:
@@ -234,9 +242,9 @@ def solve(
         point = min(point, second, key=_DualPoint.violation)
     alpha = np.zeros(len(problem))
     alpha[kept] = point.alpha
-    b = point.offset()
-    if reduced is problem:
-        decision_values = point.F + b
+    b = float(sign * point.offset())
+    if whole_problem:
+        decision_values = sign * point.F + b
     else:
         decision_values = kernel_times(problem.K, problem.y * alpha) + b
     in_bound = (alpha > 0) & (alpha < problem.costs)
@@ -319,7 +327,7 @@ class _DualPoint:
             d, b = hull.solve(y[W] - self.F[W], -float(y @ self.alpha))
             wanted = self.alpha[W] + y[W] * d
             if ((wanted >= 0) & (wanted <= costs[W])).all():
-                rounding = _ALPHA_ROUNDING * wanted.max()
+                rounding = _ALPHA_ROUNDING * max(self.alpha.max(), wanted.max())
                 wanted[wanted < rounding] = 0.0
                 self._move(W, np.where(costs[W] - wanted < rounding, costs[W], wanted))
                 working = (self.alpha > 0) & (self.alpha < costs)
@@ -370,21 +378,22 @@ class _DualPoint:
         """
         y, alpha, costs = self.problem.y[W], self.alpha[W], self.problem.costs[W]
         residual = y - self.F[W]
+        # Changes of beta are measured in units of 1 / scale, so that the program has no dimension.
         G = hull.centred(self.problem.K.block(W, W)) / hull.scale
-        at_zero, at_cost = -y * alpha, y * (costs - alpha)
+        at_zero, at_cost = -y * alpha * hull.scale, y * (costs - alpha) * hull.scale
         try:
             minimum = BoxQP(G).solve(
-                -residual / hull.scale,
-                -float(self.problem.y @ self.alpha),
+                -residual,
+                -float(self.problem.y @ self.alpha) * hull.scale,
                 np.minimum(at_zero, at_cost),
                 np.maximum(at_zero, at_cost),
             )
         except SolverError:
             return None
-        multipliers = np.abs(G @ minimum.x - residual / hull.scale + minimum.multiplier)
-        found = np.clip(alpha + y * minimum.x, 0.0, costs)
-        found[found < multipliers] = 0.0
-        found = np.where(costs - found < multipliers, costs, found)
+        nearly = np.abs(G @ minimum.x - residual + minimum.multiplier) / hull.scale
+        found = np.clip(alpha + y * minimum.x / hull.scale, 0.0, costs)
+        found[found < nearly] = 0.0
+        found = np.where(costs - found < nearly, costs, found)
         # The rows that stay inside take up what rounding others to their bounds has shifted.
         excess = y * (y @ found + self._sum_outside(W))
         room = np.where(excess > 0, found, costs - found) * ((found > 0) & (found < costs))
@@ -393,7 +402,7 @@ class _DualPoint:
         if excess[0]:
             found -= excess * room / room.sum()
         change = y * (found - alpha)
-        gain = change @ (residual / hull.scale) - 0.5 * change @ G @ change
+        gain = change @ residual - 0.5 * change @ G @ change * hull.scale
         return found if gain > 0 else None
 
     def _sum_outside(self, W: IndexArray) -> float:
@@ -425,9 +434,8 @@ def _libsvm_alpha(problem: Problem, tol: float, max_iter: int) -> tuple[FloatArr
     At a bound they equal the cost bit for bit, so the split into in-bound and bounded rows needs
     no tolerance.
     """
-    K = problem.K.block(ALL, ALL)
-    # The class of the first row comes first: swapping the classes gives LIBSVM the same problem.
-    classes = (problem.y != problem.y[0]).astype(float)
+    K = np.ascontiguousarray(problem.K.block(ALL, ALL))
+    classes = (problem.y < 0).astype(float)
     fit = _private_fit() or _public_fit
     support, of_support, finished = fit(K, classes, problem.costs, tol, max_iter)
     alpha = np.zeros(len(problem))

@@ -55,17 +55,20 @@ class Float:
         if self.log:
             exponents = _evenly(math.log2(self.low), math.log2(self.high), points)
             values = [2.0**exponent for exponent in exponents]
-            if points > 1:
-                # Rounding of the logarithm must not move the ends of the range.
-                values[0], values[-1] = self.low, self.high
-            return values
-        digits = _GRID_DIGITS - 1 - math.floor(math.log10(max(abs(self.low), abs(self.high))))
-        values = [round(value, digits) for value in _evenly(self.low, self.high, points)]
-        if self.step is None:
-            return values
-        last = math.floor((self.high - self.low) / self.step + 1e-9)
-        steps = {min(last, round((value - self.low) / self.step)) for value in values}
-        return [round(self.low + k * self.step, digits) for k in sorted(steps)]
+        else:
+            values = [self._written(value) for value in _evenly(self.low, self.high, points)]
+        if self.step is not None:
+            last = math.floor((self.high - self.low) / self.step + 1e-9)
+            steps = {min(last, round((value - self.low) / self.step)) for value in values}
+            return [self._written(self.low + k * self.step) for k in sorted(steps)]
+        if points > 1:
+            values[0], values[-1] = self.low, self.high  # rounding must not move the ends
+        return values
+
+    def _written(self, value: float) -> float:
+        """Round away what binary arithmetic adds to the decimals of the range."""
+        largest = max(abs(self.low), abs(self.high))
+        return round(value, _GRID_DIGITS - 1 - math.floor(math.log10(largest)))
 
     def sample(self, rng: np.random.Generator) -> float:
         """Return one value, drawn uniformly (log-uniformly with `log`)."""

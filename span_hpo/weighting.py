@@ -9,7 +9,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import expit
@@ -33,7 +33,6 @@ MIDPOINT_RANGE = Float(0, 0.9)
 EXPONENT_RANGE = Float(0, 4)
 
 
-@runtime_checkable
 class Weighting(Protocol):
     """What a rule must offer; users may write their own."""
 
@@ -58,10 +57,10 @@ class ComposableWeighting(ABC):
         """Return the cost of every row of the data, shape (l,)."""
 
     def __mul__(self, other: Any) -> "ProductWeighting":
-        return ProductWeighting(self, other) if isinstance(other, Weighting) else NotImplemented
+        return ProductWeighting(self, other) if is_weighting(other) else NotImplemented
 
     def __rmul__(self, other: Any) -> "ProductWeighting":
-        return ProductWeighting(other, self) if isinstance(other, Weighting) else NotImplemented
+        return ProductWeighting(other, self) if is_weighting(other) else NotImplemented
 
 
 @dataclass(frozen=True)
@@ -259,6 +258,13 @@ class ProductWeighting(ComposableWeighting):
 
     def _parts(self) -> list[tuple[str, Weighting]]:
         return [("first", self.first), ("second", self.second)]
+
+
+def is_weighting(candidate: Any) -> bool:
+    """Tell whether an object offers what a weighting must."""
+    if isinstance(candidate, ComposableWeighting):
+        return True  # the space of some is known only after `bind`
+    return hasattr(candidate, "space") and callable(getattr(candidate, "costs", None))
 
 
 def bound(weighting: Weighting, data: Dataset) -> Weighting:

@@ -27,6 +27,32 @@ def moons_problem(count=60, cost=1.0, gamma=1.0, seed=0):
     return Problem(rbf(X, gamma), y, cost * rng.uniform(0.5, 2.0, count))
 
 
+def indefinite_problem(cost=1.0, seed=0):
+    """Return a problem with the sigmoid kernel, which has negative eigenvalues."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, 4))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=30) > 0, 1.0, -1.0)
+    return Problem(np.tanh(X @ X.T + 0.5), y, np.full(30, cost))
+
+
+def has_unique_alpha(solution):
+    """Tell whether rounding cannot move a row from one set to another.
+
+    The in-bound Gram matrix is well-conditioned, no other row has margin 1 and no in-bound dual
+    variable is close to a bound.
+    """
+    problem, inside = solution.problem, solution.in_bound
+    if not inside.any() or solution.hull.jitter:
+        return False
+    margin_gap = np.abs(problem.y * solution.decision_values - 1)[~inside]
+    box_gap = np.minimum(solution.alpha, problem.costs - solution.alpha)[inside]
+    return bool(
+        np.linalg.cond(solution.hull.L) < 1e5
+        and (margin_gap > 1e-7 * (1 + solution.alpha.sum())).all()
+        and (box_gap > 1e-7 * solution.alpha.max()).all()
+    )
+
+
 def random_problem(seed, *, largest=40):
     """Return one of many small random problems.
 

@@ -1,0 +1,1 @@
+"""Tests of span_hpo; `problems` holds what they share."""

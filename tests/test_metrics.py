@@ -1,0 +1,177 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    brier_score_loss,
+    f1_score,
+    hinge_loss,
+    log_loss,
+    matthews_corrcoef,
+    roc_auc_score,
+)
+
+from span_hpo.metrics import METRICS, as_metrics, platt_sigmoid
+
+NAMES = [
+    "error",
+    "balanced_error",
+    "smooth_error",
+    "hinge",
+    "log_loss",
+    "brier",
+    "auc",
+    "average_precision",
+    "f1",
+    "mcc",
+]
+
+
+def example(seed=0, count=60):
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(count) < 0.35, 1.0, -1.0)
+    y[:2] = [-1, 1]
+    return y, y * rng.normal(0.7, 1.0, count), rng.uniform(0.1, 3.0, count)
+
+
+def test_names_of_the_metrics():
+    """The metrics of the contract exist, and no other."""
+    assert list(METRICS) == NAMES
+
+
+def test_metrics_by_hand():
+    """Four rows whose losses can be counted."""
+    y, f, w = np.array([1.0, 1, -1, -1]), np.array([2.0, -1, -0.5, 0]), np.ones(4)
+    assert METRICS["error"](y, f, w) == 0.5
+    assert METRICS["error"](y, f, np.array([1.0, 1, 1, 5])) == 6 / 8
+    assert METRICS["balanced_error"](y, f, np.array([3.0, 1, 1, 1])) == (0.25 + 0.5) / 2
+    assert METRICS["hinge"](y, f, w) == pytest.approx((0 + 2 + 0.5 + 1) / 4)
+    assert METRICS["smooth_error"](np.array([1.0]), np.array([0.0]), np.ones(1)) == 0.5
+    assert METRICS["auc"](y, f, w) == pytest.approx(1 - 2 / 4)
+    assert METRICS["average_precision"](y, f, w) == pytest.approx(1 - (1 + 2 / 4) / 2)
+    assert METRICS["f1"](y, f, w) == pytest.approx(1 - 2 / (2 + 1 + 1))
+    assert METRICS["mcc"](y, f, w) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_metrics_equal_scikit_learn(seed):
+    """Weighted losses agree with scikit-learn's functions of the same name."""
+    y, f, w = example(seed)
+    predicted = np.where(f > 0, 1.0, -1.0)
+    found = {name: METRICS[name](y, f, w) for name in NAMES}
+    weighted = {"sample_weight": w}
+    probability = platt_sigmoid(y, f, w).probability(f)
+    expected = {
+        "balanced_error": 1 - balanced_accuracy_score(y, predicted, **weighted),
+        "hinge": hinge_loss(y, f, **weighted),
+        "auc": 1 - roc_auc_score(y, f, **weighted),
+        "f1": 1 - f1_score(y, predicted, **weighted),
+        "mcc": 1 - matthews_corrcoef(y, predicted, **weighted),
+        "log_loss": log_loss(y, probability, **weighted),
+        "brier": brier_score_loss(y, probability, **weighted),
+    }
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, abs=1e-12), name
+
+
+@given(st.integers(0, 10_000), st.floats(0.01, 100))
+@settings(max_examples=50, deadline=None)
+def test_weights_count_rows(seed, scale):
+    """A weight of 2 is a row that stands twice; the unit of the weights is free."""
+    y, f, _ = example(seed, 25)
+    w = np.random.default_rng(seed).integers(1, 4, 25)
+    for name in NAMES:
+        repeated = METRICS[name](np.repeat(y, w), np.repeat(f, w), np.ones(w.sum()))
+        if name in ("log_loss", "brier"):
+            # Platt's targets depend on the number of rows, so only the unit is free.
+            weighted = METRICS[name](y, f, w.astype(float))
+            assert METRICS[name](y, f, scale * w) == pytest.approx(weighted, rel=1e-6)
+        else:
+            assert METRICS[name](y, f, scale * w) == pytest.approx(repeated, abs=1e-12)
+
+
+def test_platt_sigmoid_is_the_minimum():
+    """A general minimiser finds no better sigmoid."""
+    for seed in range(10):
+        y, f, w = example(seed)
+        w = w / w.mean()
+        n_pos, n_neg = w[y > 0].sum(), w[y < 0].sum()
+        target = np.where(y > 0, (n_pos + 1) / (n_pos + 2), 1 / (n_neg + 2))
+
+        def entropy(theta, f=f, w=w, target=target):
+            odds = theta[0] * f + theta[1]
+            return np.average(np.logaddexp(0, odds) - target * odds, weights=w)
+
+        found = platt_sigmoid(y, f, w)
+        best = minimize(entropy, [1.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-9})
+        assert entropy([found.slope, found.offset]) <= best.fun + 1e-9
+
+
+@pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
+def test_platt_sigmoid_of_extreme_values(size):
+    """Separated, constant and huge values give finite losses and no warning."""
+    y = np.array([-1.0, -1, -1, 1, 1])
+    for f in (size * y, np.full(5, size), -size * y):
+        for name in ("log_loss", "brier"):
+            assert 0 < METRICS[name](y, f, np.ones(5)) < 1
+
+
+def test_scaling_the_values_does_not_change_probabilities():
+    """Platt's sigmoid takes up the scale of the decision values."""
+    y, f, w = example(3)
+    one, other = platt_sigmoid(y, f, w), platt_sigmoid(y, 1e6 * f, w)
+    np.testing.assert_allclose(one.probability(f), other.probability(1e6 * f), atol=1e-7)
+
+
+def test_constant_predictions():
+    """If one class is never predicted, F1 and MCC have their conventional values."""
+    y, w = np.array([1.0, 1, -1]), np.ones(3)
+    assert METRICS["f1"](y, np.full(3, -1.0), w) == 1.0
+    assert METRICS["mcc"](y, np.full(3, -1.0), w) == 1.0
+    assert METRICS["mcc"](y, y, w) == pytest.approx(0.0, abs=1e-15)
+    assert METRICS["mcc"](y, -y, w) == pytest.approx(2.0)
+
+
+def own_metric(y, decision_values):
+    return float(np.mean(decision_values))
+
+
+def own_weighted_metric(y, decision_values, weight):
+    return float(np.average(decision_values, weights=weight))
+
+
+def test_callable_metrics():
+    """A callable gets labels and values, and weights only if it asks for them."""
+    y, f, w = example()
+    assert as_metrics(own_metric, weighted=False)[0].loss(y, f, w) == np.mean(f)
+    weighted = as_metrics(own_weighted_metric, weighted=True)[0]
+    assert weighted.loss(y, f, w) == np.average(f, weights=w)
+    assert weighted.name == "own_weighted_metric"
+    with pytest.raises(ValueError, match="`metric` own_metric must take an argument `weight`"):
+        as_metrics(own_metric, weighted=True)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, None, "0.1", np.array([1.0, 2.0])])
+def test_callable_that_returns_no_number(wrong):
+    """A failed metric is an error, never a loss."""
+    y, f, w = example()
+    metric = as_metrics(lambda y, f: wrong, weighted=False)[0]
+    with pytest.raises(ValueError, match=r"must be a finite number, got"):
+        metric.loss(y, f, w)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("accuracy", r"`metric` must be one of \['auc', 'average_precision', .* got 'accuracy'"),
+        (3, "`metric` must be one of"),
+        ((), "`metric` must name at least one metric"),
+        (("auc", "auc"), "`metric` must not name a metric twice"),
+    ],
+)
+def test_wrong_metrics_are_named(wrong, message):
+    """An unknown metric lists the known ones."""
+    with pytest.raises(ValueError, match=message):
+        as_metrics(wrong, weighted=False)
