@@ -22,7 +22,7 @@ with ``d + 1`` in-bound rows).
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import lapack
 
 from span_hpo.arrays import FloatArray
 from span_hpo.errors import SolverError
@@ -70,7 +70,7 @@ class Hull:
         ``K_II x = G x + (r - k) total + 1 (r'x)``; the mean of ``G x`` is zero, which gives ``b``.
         """
         rhs = rhs - (self.row_means - self.mean) * total
-        level = rhs.mean()
+        level = rhs.sum() / len(rhs)
         centred, _ = lapack.dpotrs(self.L, rhs - level, lower=1)
         # Exact arithmetic would keep the sum at zero.
         x = centred + (total - centred.sum()) / len(rhs)
@@ -86,10 +86,10 @@ class Hull:
         K_pp
             Kernel of each other row with itself, shape (m,).
         """
-        to_centroid = K_Ip.mean(axis=0)
+        to_centroid = K_Ip.sum(axis=0) / len(K_Ip)
         G_Ip = K_Ip - self.row_means[:, None] - to_centroid + self.mean
         G_pp = K_pp - 2 * to_centroid + self.mean
-        half = solve_triangular(self.L, G_Ip, lower=True, overwrite_b=True, check_finite=False)
+        half, _ = lapack.dtrtrs(self.L, G_Ip, lower=1)
         squared: FloatArray = G_pp - np.einsum("ij,ij->j", half, half)
         worst = squared.min(initial=0.0)
         if worst < -_INDEFINITE * np.abs(K_pp).max(initial=abs(self.mean) + self.scale):
@@ -121,12 +121,13 @@ def in_bound_hull(K_II: FloatArray) -> Hull:
     SolverError
         If the matrix is not positive semi-definite.
     """
-    row_means = K_II.mean(axis=1)
-    mean = float(row_means.mean())
+    n = len(K_II)
+    row_means = K_II.sum(axis=1) / n
+    mean = float(row_means.sum()) / n
     diagonal = K_II.diagonal()
-    size = float(np.abs(diagonal).mean()) or 1.0
+    size = float(np.abs(diagonal).sum()) / n or 1.0
     # Where all rows coincide only rounding is left of the distances; any scale above it serves.
-    scale = max(float(diagonal.mean()) - mean, np.finfo(float).eps * size)
+    scale = max(float(diagonal.sum()) / n - mean, np.finfo(float).eps * size)
     H = np.asfortranarray(K_II - row_means[:, None] - row_means + (mean + scale))
     noise = _PIVOT_NOISE * size
     jitter = 0.0

@@ -74,7 +74,7 @@ class KernelMatrix:
         """Return ``K_ij`` for the given rows and columns."""
         if isinstance(rows, slice) or isinstance(columns, slice):
             return self.values[rows, columns]
-        return self.values[np.ix_(rows, columns)]
+        return self.values[rows[:, None], columns]
 
 
 def as_kernel_blocks(K: Any) -> KernelBlocks:

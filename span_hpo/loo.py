@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray
-from span_hpo.solver import DualSolution, offset_limits, solve
+from span_hpo.solver import DualSolution, solve
 from span_hpo.spans import free_squared_spans
 
 METHODS = ("span", "refit")
@@ -133,8 +133,7 @@ def _offsets_without(solution: DualSolution) -> FloatArray:
     Without a zero row the dual variables stay; only the interval of optimal offsets may widen to
     the second strictest limit. Its middle is taken, as LIBSVM does.
     """
-    limits = offset_limits(solution)
-    lower, upper = limits.lower, limits.upper
+    lower, upper = solution.offset_limits.lower, solution.offset_limits.upper
     second_lower, strictest_lower = np.sort(lower)[-2:]
     strictest_upper, second_upper = np.sort(upper)[:2]
     without_lower = np.where(lower == strictest_lower, second_lower, strictest_lower)

@@ -63,15 +63,26 @@ class BoxQP:
 
     def _solve(self, **vectors: FloatArray) -> BoxMinimum:
         if self._solver is None:
-            self._solver = piqp.DenseSolver()
-            self._solver.settings.eps_abs = _TOLERANCE
-            self._solver.settings.eps_rel = _TOLERANCE
-            self._solver.settings.max_iter = _MAX_ITER
-            self._solver.setup(P=self._P, A=np.ones((1, len(self._P)), order="F"), **vectors)
+            # Callers scale P to a unit diagonal, so the preconditioner seldom earns its time.
+            self._solver = self._set_up(vectors, preconditioner_iter=0)
         else:
             self._solver.update(**vectors)
-        status = self._solver.solve()
+        solver = self._solver
+        status = solver.solve()
+        if status != piqp.PIQP_SOLVED:
+            solver = self._set_up(vectors, preconditioner_iter=10)
+            status = solver.solve()
         if status != piqp.PIQP_SOLVED:
             raise SolverError(f"PIQP stopped on a program of size {len(self._P)}: {status.name}.")
-        result = self._solver.result
-        return BoxMinimum(x=np.array(result.x), multiplier=float(result.y[0]))
+        return BoxMinimum(x=np.array(solver.result.x), multiplier=float(solver.result.y[0]))
+
+    def _set_up(
+        self, vectors: dict[str, FloatArray], *, preconditioner_iter: int
+    ) -> piqp.DenseSolver:
+        solver = piqp.DenseSolver()
+        solver.settings.eps_abs = _TOLERANCE
+        solver.settings.eps_rel = _TOLERANCE
+        solver.settings.max_iter = _MAX_ITER
+        solver.settings.preconditioner_iter = preconditioner_iter
+        solver.setup(P=self._P, A=np.ones((1, len(self._P)), order="F"), **vectors)
+        return solver

@@ -23,21 +23,12 @@ from span_hpo.checks import real, whole
 from span_hpo.data import as_numbers
 from span_hpo.errors import SolverError
 from span_hpo.hull import Hull, in_bound_hull
-from span_hpo.kernels import (
-    ALL,
-    KernelBlocks,
-    KernelMatrix,
-    as_kernel_blocks,
-    kernel_times,
-)
-from span_hpo.qp import BoxQP
+from span_hpo.kernels import ALL, KernelBlocks, KernelMatrix, as_kernel_blocks, kernel_times
+from span_hpo.polish import DualPoint, OffsetLimits, margin_noise, offset_limits
 
 DEFAULT_TOL = 1e-3  # LIBSVM's stopping tolerance, in units of the margin
 DEFAULT_MAX_ITER = 1_000_000
-_POLISH_ROUNDS = 100
 _CLOSER = 1e-3  # times `tol`: LIBSVM's second start where the polish fails from the first
-_ALPHA_ROUNDING = 2e-14  # relative to the largest alpha: closer to a bound is at the bound
-_NOISE = 1e-13  # rounding of a decision value, relative to 1 + sum(alpha) max|K_ii|
 _CACHE_LIMIT = 2000.0  # megabytes; LIBSVM allocates only what it uses
 
 
@@ -69,15 +60,15 @@ class Problem:
     def __post_init__(self) -> None:
         K = as_kernel_blocks(self.K)
         y = as_numbers(self.y, "y", len(K))
-        if not np.isin(y, (-1.0, 1.0)).all():
+        if not (np.abs(y) == 1.0).all():
             raise ValueError(f"`y` must hold -1 and +1 only, got {np.unique(y)[:5].tolist()}.")
         costs = as_numbers(self.costs, "costs", len(K))
         if (costs < 0).any():
             row = int(costs.argmin())
             raise ValueError(f"`costs` must not be negative, got {costs[row]} in row {row}.")
-        classes = np.unique(y[costs > 0])
-        if len(classes) < 2:
-            only = f"rows of class {int(classes[0]):+d}" if len(classes) else "zeros"
+        kept = y[costs > 0]
+        if not ((kept > 0).any() and (kept < 0).any()):
+            only = f"rows of class {int(kept[0]):+d}" if len(kept) else "zeros"
             raise ValueError(
                 f"`costs` must be positive in some row of each class, got only {only}."
             )
@@ -103,7 +94,7 @@ class DualSolution:
     alpha
         Dual variables, shape (l,).
     b
-        Offset of the decision function; the middle of `offset_interval` where it is not unique.
+        Offset of the decision function; the middle of its interval where it is not unique.
     decision_values
         ``f(x_i)`` of every row, shape (l,).
     in_bound, bounded
@@ -149,18 +140,18 @@ class DualSolution:
     @property
     def margin_noise(self) -> float:
         """How far rounding may move a decision value."""
-        return _margin_noise(self.problem, self.alpha)
+        return margin_noise(self.alpha, float(np.abs(self.problem.K.diagonal()).max()))
 
     @property
-    def offset_interval(self) -> tuple[float, float]:
-        """The ends of the interval of offsets that satisfy the KKT conditions."""
-        limits = offset_limits(self)
-        return float(limits.lower.max()), float(limits.upper.min())
+    def offset_limits(self) -> OffsetLimits:
+        """What every row says about the offset."""
+        F = self.decision_values - self.b
+        return offset_limits(self.problem.y, self.problem.costs, self.alpha, F)
 
     @property
     def b_unique(self) -> bool:
         """Whether only one offset is optimal."""
-        lower, upper = self.offset_interval
+        lower, upper = self.offset_limits.interval
         return bool(self.in_bound.any() or upper - lower <= self.margin_noise)
 
     def kkt_violation(self) -> float:
@@ -174,25 +165,6 @@ class DualSolution:
         can_fall = self.alpha > 0
         violation = np.maximum(np.where(can_grow, -excess, 0), np.where(can_fall, excess, 0))
         return float(violation.max())
-
-
-@dataclass(frozen=True, eq=False)
-class OffsetLimits:
-    """What every row says about the offset ``b``, shape (l,) each.
-
-    `lower` holds ``y_i - F_i`` of the rows whose ``beta_i`` may grow, `upper` of those whose
-    ``beta_i`` may fall; minus and plus infinity elsewhere. The KKT conditions are
-    ``max(lower) <= b <= min(upper)``.
-    """
-
-    lower: FloatArray
-    upper: FloatArray
-
-
-def offset_limits(solution: DualSolution) -> OffsetLimits:
-    """Return the limits that the rows put on the offset of a solution."""
-    F = solution.decision_values - solution.b
-    return _offset_limits(solution.problem, solution.alpha, F)
 
 
 def solve(
@@ -224,26 +196,22 @@ def solve(
     tol, max_iter = real("tol", tol, above=0), whole("max_iter", max_iter, at_least=1)
     # LIBSVM drops rows with cost 0 and renumbers the rest, so they never reach it.
     kept = np.flatnonzero(problem.costs)
-    whole_problem = len(kept) == len(problem)
-    # The class of the first row counts as +1, so that swapped classes are the same problem to the
-    # last bit.
-    sign = problem.y[kept[0]]
-    reduced = Problem(
-        problem.K if whole_problem else KernelMatrix(problem.K.block(kept, kept)),
-        sign * problem.y[kept],
-        problem.costs[kept],
-    )
-    alpha, finished = _libsvm_alpha(reduced, tol, max_iter)
-    point = _DualPoint(reduced, alpha)
+    everyone = len(kept) == len(problem)
+    K = problem.K if everyone else KernelMatrix(problem.K.block(kept, kept))
+    # The class of the first row counts as +1: swapped classes are the same problem to the last bit.
+    sign = float(problem.y[kept[0]])
+    y, costs = sign * problem.y[kept], problem.costs[kept]
+    start, finished = _libsvm_alpha(K, y, costs, tol, max_iter)
+    point = DualPoint(K, y, costs, start)
     if polish and not point.polish() and finished:
-        closer, _ = _libsvm_alpha(reduced, tol * _CLOSER, max_iter)
-        second = _DualPoint(reduced, closer)
+        closer, _ = _libsvm_alpha(K, y, costs, tol * _CLOSER, max_iter)
+        second = DualPoint(K, y, costs, closer)
         second.polish()
-        point = min(point, second, key=_DualPoint.violation)
+        point = min(point, second, key=DualPoint.violation)
     alpha = np.zeros(len(problem))
     alpha[kept] = point.alpha
-    b = float(sign * point.offset())
-    if whole_problem:
+    b = sign * point.offset()
+    if everyone:
         decision_values = sign * point.F + b
     else:
         decision_values = kernel_times(problem.K, problem.y * alpha) + b
@@ -272,173 +240,18 @@ def solve(
     return solution
 
 
-class _DualPoint:
-    """A feasible point of the dual on its way to the optimum.
-
-    The polish is an active-set method. On a working set W (at first LIBSVM's in-bound rows) it
-    solves the problem without the box, ``K_WW d + b 1 = y_W - F_W``, ``1'd = -1'beta``:
-
-    - the answer lies in the box: take it, add to W the rows outside that violate their margin,
-      stop if there are none;
-    - it does not: minimise over the box with an interior-point method, which finds the rows that
-      belong to a bound all at once, and take those out of W;
-    - it does not again (rows that are nearly at a bound, or equal to each other): go towards it up
-      to the first bound, and take the rows that reach it out of W.
-
-    The dual objective never falls.
-    """
-
-    def __init__(self, problem: Problem, alpha: FloatArray) -> None:
-        self.problem = problem
-        self.alpha = alpha
-        self.F = kernel_times(problem.K, problem.y * alpha)
-        self.hull: Hull | None = None  # of the in-bound rows, once the optimum is reached
-
-    def offset(self) -> float:
-        """Return the mean offset of the in-bound rows; without any, the middle of the interval."""
-        inside = (self.alpha > 0) & (self.alpha < self.problem.costs)
-        if inside.any():
-            return float((self.problem.y - self.F)[inside].mean())
-        limits = _offset_limits(self.problem, self.alpha, self.F)
-        return float(limits.lower.max() + limits.upper.min()) / 2
-
-    def violation(self) -> float:
-        """Return how far the limits of the offset contradict each other."""
-        limits = _offset_limits(self.problem, self.alpha, self.F)
-        return float(limits.lower.max() - limits.upper.min())
-
-    def polish(self) -> bool:
-        """Move to the optimum and tell whether it was reached; if not, never end further off."""
-        y, costs = self.problem.y, self.problem.costs
-        start = self.alpha, self.F, self.violation()
-        working = (self.alpha > 0) & (self.alpha < costs)
-        crossed = False
-        for _ in range(_POLISH_ROUNDS):
-            noise = _margin_noise(self.problem, self.alpha)
-            if not working.any():
-                if self.violation() <= noise:
-                    return True
-                working[self._worst_pair()] = True
-            W = np.flatnonzero(working)
-            try:
-                hull = in_bound_hull(self.problem.K.block(W, W))
-            except SolverError:
-                break  # not positive semi-definite: LIBSVM's answer is all there is
-            d, b = hull.solve(y[W] - self.F[W], -float(y @ self.alpha))
-            wanted = self.alpha[W] + y[W] * d
-            if ((wanted >= 0) & (wanted <= costs[W])).all():
-                rounding = _ALPHA_ROUNDING * max(self.alpha.max(), wanted.max())
-                wanted[wanted < rounding] = 0.0
-                self._move(W, np.where(costs[W] - wanted < rounding, costs[W], wanted))
-                working = (self.alpha > 0) & (self.alpha < costs)
-                excess = y * (self.F + b) - 1
-                violated = (self.alpha == 0) & (excess < -noise)
-                violated |= (self.alpha == costs) & (excess > noise)
-                if not violated.any():
-                    self.hull = hull if np.count_nonzero(working) == len(W) else None
-                    return True
-                working |= violated
-                crossed = False
-            else:
-                found = None if crossed else self._across(W, hull)
-                if found is None:
-                    found, at_bound = self._towards(W, wanted)
-                else:
-                    at_bound = (found == 0) | (found == costs[W])
-                self._move(W, found)
-                working[W[at_bound]] = False
-                crossed = True
-        if self.violation() > start[2]:
-            self.alpha, self.F, _ = start
-        return False
-
-    def _move(self, rows: IndexArray, alpha: FloatArray) -> None:
-        change = np.zeros(len(self.alpha))
-        change[rows] = self.problem.y[rows] * (alpha - self.alpha[rows])
-        self.F = self.F + kernel_times(self.problem.K, change)
-        self.alpha = self.alpha.copy()
-        self.alpha[rows] = alpha
-
-    def _towards(self, W: IndexArray, wanted: FloatArray) -> tuple[FloatArray, BoolArray]:
-        """Return the point on the way to `wanted` where a bound is reached, and who reaches it."""
-        alpha, costs = self.alpha[W], self.problem.costs[W]
-        step = wanted - alpha
-        bound = np.where(step > 0, costs, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            reach = np.where(step != 0, (bound - alpha) / step, np.inf)
-        blocked = reach <= reach.min()
-        moved = np.clip(alpha + reach.min() * step, 0.0, costs)
-        return np.where(blocked, bound, moved), blocked
-
-    def _across(self, W: IndexArray, hull: Hull) -> FloatArray | None:
-        """Return the minimum over the box of the working set, None if it is no progress.
-
-        An interior point never touches a bound: a row belongs to one where its distance from it,
-        times the scale of the kernel, is less than its multiplier.
-        """
-        y, alpha, costs = self.problem.y[W], self.alpha[W], self.problem.costs[W]
-        residual = y - self.F[W]
-        # Changes of beta are measured in units of 1 / scale, so that the program has no dimension.
-        G = hull.centred(self.problem.K.block(W, W)) / hull.scale
-        at_zero, at_cost = -y * alpha * hull.scale, y * (costs - alpha) * hull.scale
-        try:
-            minimum = BoxQP(G).solve(
-                -residual,
-                -float(self.problem.y @ self.alpha) * hull.scale,
-                np.minimum(at_zero, at_cost),
-                np.maximum(at_zero, at_cost),
-            )
-        except SolverError:
-            return None
-        nearly = np.abs(G @ minimum.x - residual + minimum.multiplier) / hull.scale
-        found = np.clip(alpha + y * minimum.x / hull.scale, 0.0, costs)
-        found[found < nearly] = 0.0
-        found = np.where(costs - found < nearly, costs, found)
-        # The rows that stay inside take up what rounding others to their bounds has shifted.
-        excess = y * (y @ found + self._sum_outside(W))
-        room = np.where(excess > 0, found, costs - found) * ((found > 0) & (found < costs))
-        if room.sum() < abs(excess[0]):
-            return None
-        if excess[0]:
-            found -= excess * room / room.sum()
-        change = y * (found - alpha)
-        gain = change @ residual - 0.5 * change @ G @ change * hull.scale
-        return found if gain > 0 else None
-
-    def _sum_outside(self, W: IndexArray) -> float:
-        """Return the sum of ``y alpha`` over the rows that are not in W."""
-        return float(self.problem.y @ self.alpha - self.problem.y[W] @ self.alpha[W])
-
-    def _worst_pair(self) -> list[int]:
-        limits = _offset_limits(self.problem, self.alpha, self.F)
-        return [int(limits.lower.argmax()), int(limits.upper.argmin())]
-
-
-def _offset_limits(problem: Problem, alpha: FloatArray, F: FloatArray) -> OffsetLimits:
-    positive = problem.y > 0
-    can_grow, can_fall = alpha < problem.costs, alpha > 0
-    offset = problem.y - F
-    return OffsetLimits(
-        lower=np.where(np.where(positive, can_grow, can_fall), offset, -np.inf),
-        upper=np.where(np.where(positive, can_fall, can_grow), offset, np.inf),
-    )
-
-
-def _margin_noise(problem: Problem, alpha: FloatArray) -> float:
-    return _NOISE * (1 + float(alpha.sum()) * float(np.abs(problem.K.diagonal()).max()))
-
-
-def _libsvm_alpha(problem: Problem, tol: float, max_iter: int) -> tuple[FloatArray, bool]:
+def _libsvm_alpha(
+    K: KernelBlocks, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
+) -> tuple[FloatArray, bool]:
     """Return LIBSVM's dual variables, and whether it finished within `max_iter`.
 
     At a bound they equal the cost bit for bit, so the split into in-bound and bounded rows needs
     no tolerance.
     """
-    K = np.ascontiguousarray(problem.K.block(ALL, ALL))
-    classes = (problem.y < 0).astype(float)
     fit = _private_fit() or _public_fit
-    support, of_support, finished = fit(K, classes, problem.costs, tol, max_iter)
-    alpha = np.zeros(len(problem))
+    matrix = np.ascontiguousarray(K.block(ALL, ALL))
+    support, of_support, finished = fit(matrix, (y < 0).astype(float), costs, tol, max_iter)
+    alpha = np.zeros(len(y))
     alpha[support] = of_support
     if not np.isfinite(alpha).all():
         raise SolverError("LIBSVM returned dual variables that are not finite.")

@@ -62,10 +62,12 @@ def free_squared_spans(solution: DualSolution) -> FloatArray:
 
 def _distances_to_hull(solution: DualSolution, inside: IndexArray, rows: IndexArray) -> FloatArray:
     K, diagonal = solution.problem.K, solution.problem.K.diagonal()
-    parts = np.array_split(rows, max(1, -(-len(rows) // _COLUMNS_AT_ONCE)))
-    return np.concatenate(
-        [solution.hull.squared_distances(K.block(inside, part), diagonal[part]) for part in parts]
-    )
+    squared = np.empty(len(rows))
+    for start in range(0, len(rows), _COLUMNS_AT_ONCE):
+        block = slice(start, start + _COLUMNS_AT_ONCE)
+        part = rows[block]
+        squared[block] = solution.hull.squared_distances(K.block(inside, part), diagonal[part])
+    return squared
 
 
 def span_exists(solution: DualSolution) -> BoolArray:

@@ -345,21 +345,18 @@ def test_indefinite_callable_is_a_solver_error():
     assert 0 <= refit({}) <= 1
 
 
-def test_tuning_beats_the_default_on_real_data():
-    """The best of a small grid of class costs has a lower test error than costs of 1/64."""
+def test_tuning_finds_a_good_model_of_real_data():
+    """The best of a small grid of class costs has half the test error of the middle of the grid."""
     X, y = load_breast_cancer(return_X_y=True)
-    rng = np.random.default_rng(0)
-    order = rng.permutation(len(y))
+    order = np.random.default_rng(0).permutation(len(y))
     train, test = order[:300], order[300:]
-    low, span = X[train].min(axis=0), np.ptp(X[train], axis=0)
-    X = (X - low) / span
+    X = (X - X[train].min(axis=0)) / np.ptp(X[train], axis=0)
     objective = SpanObjective(X[train], y[train], kernel=RBF(gamma=1 / 30), weighting=ClassCosts())
     grid = objective.grid(5)
     trials = [{"C_0": a, "C_1": b} for a in grid["C_0"] for b in grid["C_1"]]
-    losses = [objective(params) for params in trials]
+    best = min(trials, key=objective)
     errors = [np.mean(objective.fit_model(p).predict(X[test]) != y[test]) for p in trials]
-    assert errors[int(np.argmin(losses))] <= min(errors) + 0.02
-    assert errors[int(np.argmin(losses))] < errors[0]
+    assert errors[trials.index(best)] < np.median(errors) / 2
 
 
 def test_evaluation_time_includes_the_kernel():

@@ -20,6 +20,7 @@ LAYOUT = [
     "kernels",
     "qp",
     "hull",
+    "polish",
     "solver",
     "weighting",
     "spans",

@@ -146,7 +146,7 @@ def test_offset_without_in_bound_rows_is_the_middle():
     problem = Problem(np.eye(2), np.array([1.0, -1.0]), np.array([0.5, 0.5]))
     solution = solve(problem)
     assert not solution.in_bound.any()
-    assert solution.offset_interval == (-0.5, 0.5)
+    assert solution.offset_limits.interval == (-0.5, 0.5)
     assert solution.b == 0.0
     assert not solution.b_unique
     assert solution.kkt_violation() == 0.0

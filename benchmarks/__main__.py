@@ -1,0 +1,25 @@
+"""Command line of the benchmarks."""
+
+import argparse
+
+from benchmarks import grid, speed, tables
+
+
+def main() -> None:
+    """Run one benchmark, or write the README's tables from the CSVs."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, module in (("speed", speed), ("grid", grid)):
+        command = commands.add_parser(name, help=module.__doc__.splitlines()[0])
+        command.add_argument(
+            "--datasets", nargs="+", metavar="NAME", help=f"default: {' '.join(module.DATASETS)}"
+        )
+        command.set_defaults(run=lambda options, module=module: module.run(options.datasets))
+    command = commands.add_parser("tables", help=tables.__doc__.splitlines()[0])
+    command.set_defaults(run=lambda options: tables.write())
+    options = parser.parse_args()
+    options.run(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Which class costs does the span-rule pick on the paper's grid, and how good is that model?
+
+C+ and C- in 2^(k/2 - 6), k = 0...32; RBF kernel with gamma = 1/d; features scaled to [0, 1] on the
+training rows. Table 2 of Sarafis, Diou and Delopoulos, "Span error bound for weighted SVM with
+applications in hyperparameter selection".
+"""
+
+import time
+from collections.abc import Mapping
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics.pairwise import rbf_kernel
+from threadpoolctl import threadpool_limits
+
+from benchmarks.data import Split, load
+from benchmarks.runner import RESULTS, ResultFile
+from span_hpo import RBF, Problem, SpanObjective, leave_one_out, solve
+from span_hpo.metrics import METRICS
+
+DATASETS = ["splice"]
+# Test error of the model that the span-rule selects, and the least on the grid.
+PUBLISHED = {"splice": (0.1080, 0.1016)}
+
+
+def run(datasets: list[str] | None = None, folder: Path = RESULTS) -> list[ResultFile]:
+    """Evaluate every grid point that is not in the CSVs yet, one CSV for each data set."""
+    return [_run(name, folder) for name in datasets or DATASETS]
+
+
+def _run(name: str, folder: Path) -> ResultFile:
+    results = ResultFile(
+        folder / f"grid_{name}.csv",
+        key=["dataset", "C_pos", "C_neg"],
+        columns=[
+            "span_error",
+            "smooth_error",
+            "test_error",
+            "n_support",
+            "n_in_bound",
+            "n_refit",
+            "cpu_seconds",
+        ],
+    )
+    split = load(name)
+    gamma = 1 / split.X_train.shape[1]
+    objective = SpanObjective(split.X_train, split.y_train, kernel=RBF(gamma=gamma))
+    K_test = rbf_kernel(split.X_train, split.X_test, gamma=gamma)
+    grid = objective.grid(33)
+    points = [
+        {"dataset": name, "C_pos": C_pos, "C_neg": C_neg}
+        for C_pos, C_neg in product(grid["C_1"], grid["C_-1"])
+    ]
+    with threadpool_limits(1):
+        results.complete(points, lambda point: _measure(point, objective, split, K_test))
+    return results
+
+
+def _measure(
+    point: Mapping[str, Any], objective: SpanObjective, split: Split, K_test: np.ndarray
+) -> dict[str, Any]:
+    start = time.process_time()
+    y = split.y_train
+    K = objective._kernels.matrix({})
+    solution = solve(Problem(K, y, np.where(y > 0, point["C_pos"], point["C_neg"])))
+    loo = leave_one_out(solution)
+    seconds = time.process_time() - start
+    test_values = (y * solution.alpha) @ K_test + solution.b
+    return {
+        "span_error": loo.error,
+        "smooth_error": METRICS["smooth_error"](y, loo.decision_values, np.ones(len(y))),
+        "test_error": float(np.mean(split.y_test * test_values <= 0)),
+        "n_support": solution.n_support,
+        "n_in_bound": solution.n_in_bound,
+        "n_refit": loo.n_refit,
+        "cpu_seconds": round(seconds, 5),
+    }
+
+
+def selected(rows: list[dict[str, str]], criterion: str) -> dict[str, float]:
+    """Return what a criterion selects: the worst and mean test error of its minima, and more."""
+    estimate = np.array([float(row[criterion]) for row in rows])
+    test = np.array([float(row["test_error"]) for row in rows])
+    best = estimate == estimate.min()
+    return {
+        "worst_of_ties": float(test[best].max()),
+        "mean_of_ties": float(test[best].mean()),
+        "ties": int(best.sum()),
+        "least_on_grid": float(test.min()),
+        "rmse": float(np.sqrt(np.mean((estimate - test) ** 2))),
+    }

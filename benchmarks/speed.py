@@ -1,0 +1,93 @@
+"""What does one evaluation cost, in fits of scikit-learn's SVC and in 5-fold cross-validations?
+
+CPU time, all measured in turn within one run on one BLAS thread; the least of several repeats.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from itertools import product
+from typing import Any
+
+from sklearn.model_selection import cross_val_score
+from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
+
+from benchmarks.data import load
+from benchmarks.runner import RESULTS, ResultFile
+from span_hpo import RBF, SpanObjective, leave_one_out, solve
+from span_hpo.solver import Problem
+
+DATASETS = ["ida_banana", "ida_waveform", "ida_image", "splice", "a1a"]
+COSTS = [2.0**-6, 2.0**2, 2.0**10]
+REPEATS = 7
+CV_REPEATS = 3
+
+
+def run(datasets: list[str] | None = None) -> ResultFile:
+    """Measure every point that is not in the CSV yet."""
+    results = ResultFile(
+        RESULTS / "speed.csv",
+        key=["dataset", "C_pos", "C_neg"],
+        columns=[
+            "rows",
+            "features",
+            "evaluation_ms",
+            "loo_ms",
+            "svc_fit_ms",
+            "cv5_ms",
+            "evaluation_per_fit",
+            "cv5_per_evaluation",
+            "loo_share",
+            "n_support",
+            "n_in_bound",
+            "n_refit",
+            "span_error",
+        ],
+    )
+    points = [
+        {"dataset": dataset, "C_pos": C_pos, "C_neg": C_neg}
+        for dataset, C_pos, C_neg in product(datasets or DATASETS, COSTS, COSTS)
+    ]
+    with threadpool_limits(1):
+        results.complete(points, _measure)
+    return results
+
+
+def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
+    split = load(point["dataset"])
+    X, y = split.X_train, split.y_train
+    gamma = 1 / X.shape[1]
+    params = {"C_-1": point["C_neg"], "C_1": point["C_pos"]}
+    objective = SpanObjective(X, y, kernel=RBF(gamma=gamma))
+    evaluation = objective.evaluate(params)  # builds the kernel matrix, once per data set
+    K = objective._kernels.matrix({})
+    svc = SVC(C=1.0, gamma=gamma, class_weight={-1: point["C_neg"], 1: point["C_pos"]})
+    costs = objective.weighting.costs(objective.data, params)
+    fresh = [solve(Problem(K, y, costs)) for _ in range(REPEATS)]
+    # In turn, so that a busy moment of the machine meets all of them.
+    times: dict[str, list[float]] = {"evaluation": [], "loo": [], "svc_fit": [], "cv5": []}
+    for repeat in range(REPEATS):
+        times["evaluation"].append(_cpu_seconds(lambda: objective.evaluate(params)))
+        times["loo"].append(_cpu_seconds(lambda k=repeat: leave_one_out(fresh[k])))
+        times["svc_fit"].append(_cpu_seconds(lambda: svc.fit(X, y)))
+        if repeat < CV_REPEATS:
+            times["cv5"].append(_cpu_seconds(lambda: cross_val_score(svc, X, y, cv=5)))
+    least = {name: 1e3 * min(values) for name, values in times.items()}
+    return {
+        "rows": len(y),
+        "features": X.shape[1],
+        **{f"{name}_ms": round(value, 4) for name, value in least.items()},
+        "evaluation_per_fit": round(least["evaluation"] / least["svc_fit"], 4),
+        "cv5_per_evaluation": round(least["cv5"] / least["evaluation"], 4),
+        "loo_share": round(least["loo"] / least["evaluation"], 4),
+        "n_support": evaluation.n_support,
+        "n_in_bound": evaluation.n_in_bound,
+        "n_refit": evaluation.loo.n_refit,
+        "span_error": evaluation.loo.error,
+    }
+
+
+def _cpu_seconds(work: Callable[[], Any]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
