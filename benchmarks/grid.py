@@ -1,4 +1,4 @@
-"""Which class costs does the span-rule pick on the paper's grid, and how good is that model?
+"""What the span-rule picks on the paper's grid of class costs, and how good that model is.
 
 C+ and C- in 2^(k/2 - 6), k = 0...32; RBF kernel with gamma = 1/d; features scaled to [0, 1] on the
 training rows. Table 2 of Sarafis, Diou and Delopoulos, "Span error bound for weighted SVM with

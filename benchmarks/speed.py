@@ -1,4 +1,4 @@
-"""What does one evaluation cost, in fits of scikit-learn's SVC and in 5-fold cross-validations?
+"""The cost of one evaluation, in fits of scikit-learn's SVC and in 5-fold cross-validations.
 
 CPU time, all measured in turn within one run on one BLAS thread; the least of several repeats.
 """

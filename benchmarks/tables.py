@@ -40,7 +40,7 @@ def speed_table() -> str:
         )
         lines.append(
             f"| {name} | {own[0]['rows']} | {median(per_fit):.2f} | "
-            f"{median(per_cv):.1f}× ({min(per_cv):.2f}×) | {median(share):.0%} |"
+            f"{median(per_cv):.1f}x ({min(per_cv):.2f}x) | {median(share):.0%} |"
         )
     return "\n".join(lines) + "\n"
 

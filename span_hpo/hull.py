@@ -136,7 +136,7 @@ def in_bound_hull(K_II: FloatArray) -> Hull:
         if info == 0 and L.diagonal().min() ** 2 >= noise:
             return Hull(row_means, mean, scale, L, jitter)
         grown = max(_FIRST_JITTER * scale, 2 * noise, jitter * _JITTER_GROWTH)
-        np.fill_diagonal(H, H.diagonal() + (grown - jitter))
+        H.reshape(-1, order="F")[:: n + 1] += grown - jitter  # its diagonal
         jitter = grown
     raise SolverError(_not_psd(f"its least eigenvalue is below {-_INDEFINITE * size:.3g}"))
 

@@ -398,12 +398,13 @@ class KernelCache:
     def __init__(self, kernel: Kernel, X: FloatArray) -> None:
         self.kernel = kernel
         self.X = X
+        self._fixed = None if kernel.space else kernel.values({})
         self._statistic: _Latest[FloatArray] = _Latest()
         self._matrix: _Latest[KernelMatrix] = _Latest()
 
     def matrix(self, params: Params, rows: IndexArray | None = None) -> KernelMatrix:
         """Return the kernel matrix of all rows, or of some of them in the given order."""
-        values = self.kernel.values(params)
+        values = self.kernel.values(params) if self._fixed is None else self._fixed
         key = tuple(values.items())
         statistic = self._statistic.get((), lambda: self.kernel.statistic(self.X))
         if rows is not None and self.kernel.space and not self._matrix.holds(key):

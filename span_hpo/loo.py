@@ -109,10 +109,9 @@ def leave_one_out(solution: DualSolution, method: str = "span") -> LeaveOneOut:
 
 def _last_of_class(solution: DualSolution) -> BoolArray:
     """Tell which rows are the only ones of their class that take part in the fit."""
-    y, kept = solution.problem.y, solution.problem.costs > 0
-    alone = np.zeros(len(y), dtype=bool)
-    for label in (-1.0, 1.0):
-        of_class = kept & (y == label)
+    kept, positive = solution.problem.costs > 0, solution.problem.y > 0
+    alone = np.zeros(len(kept), dtype=bool)
+    for of_class in (kept & positive, kept & ~positive):
         if np.count_nonzero(of_class) == 1:
             alone |= of_class
     return alone

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from span_hpo.arrays import FloatArray
+from span_hpo.arrays import Array, FloatArray
 from span_hpo.checks import real
 
 _SMOOTHNESS = 4.0  # slope of the sigmoid that replaces the step of the error
@@ -25,7 +25,7 @@ _PLATT_RIDGE = 1e-12  # keeps the Hessian regular where all values agree
 
 def error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     """Return ``mean(y f <= 0)``; of span-rule values, the span-rule."""
-    return float(np.average(y * f <= 0, weights=w))
+    return _mean(y * f <= 0, w)
 
 
 def balanced_error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
@@ -35,23 +35,23 @@ def balanced_error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
 
 def smooth_error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     """Return ``mean(sigma(-4 y f))``: the error without its plateaus."""
-    return float(np.average(expit(-_SMOOTHNESS * y * f), weights=w))
+    return _mean(expit(-_SMOOTHNESS * y * f), w)
 
 
 def hinge(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     """Return ``mean(max(0, 1 - y f))``."""
-    return float(np.average(np.maximum(0.0, 1 - y * f), weights=w))
+    return _mean(np.maximum(0.0, 1 - y * f), w)
 
 
 def log_loss(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     """Return the cross-entropy of Platt's sigmoid fitted to the values."""
-    return float(np.average(np.logaddexp(0.0, -y * platt_sigmoid(y, f, w).log_odds(f)), weights=w))
+    return _mean(np.logaddexp(0.0, -y * platt_sigmoid(y, f, w).log_odds(f)), w)
 
 
 def brier(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     """Return the mean squared error of Platt's sigmoid fitted to the values."""
     probability = platt_sigmoid(y, f, w).probability(f)
-    return float(np.average((probability - (y > 0)) ** 2, weights=w))
+    return _mean((probability - (y > 0)) ** 2, w)
 
 
 def auc(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
@@ -135,7 +135,7 @@ def platt_sigmoid(y: FloatArray, f: FloatArray, w: FloatArray) -> PlattSigmoid:
 
     def cross_entropy(theta: FloatArray) -> float:
         odds = design @ theta
-        return float(np.average(np.logaddexp(0.0, odds) - target * odds, weights=w))
+        return _mean(np.logaddexp(0.0, odds) - target * odds, w)
 
     theta = np.array([0.0, np.log((n_positive + 1) / (n_negative + 1))])
     value = cross_entropy(theta)
@@ -179,7 +179,7 @@ class Metric:
             If a class has no weight, or the function returns anything else.
         """
         for label in (-1, 1):
-            if not weight[y == label].any():
+            if not weight @ (y == label):
                 raise ValueError(
                     f"`metric_weight` must be positive in some row of each class, got only zeros "
                     f"for the rows of class {label:+d}."
@@ -245,6 +245,10 @@ class _WithoutWeight:
 
     def __call__(self, y: FloatArray, f: FloatArray, w: FloatArray) -> Any:
         return self.function(y, f)
+
+
+def _mean(values: Array, w: FloatArray) -> float:
+    return float(w @ values / w.sum())
 
 
 def _confusion(y: FloatArray, f: FloatArray, w: FloatArray) -> tuple[float, float, float, float]:

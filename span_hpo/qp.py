@@ -46,11 +46,14 @@ class BoxQP:
         SolverError
             If PIQP does not reach its tolerance, for instance because no point is feasible.
         """
+        sum_to = np.array([total])
+        if lower.min() >= -_FAR and upper.max() <= _FAR:
+            return self._solve(c=c, b=sum_to, x_l=lower, x_u=upper)
         far_below, far_above = lower < -_FAR, upper > _FAR
         while True:
             found = self._solve(
                 c=c,
-                b=np.array([total]),
+                b=sum_to,
                 x_l=np.where(far_below, -np.inf, lower),
                 x_u=np.where(far_above, np.inf, upper),
             )

@@ -195,12 +195,12 @@ def solve(
     """
     tol, max_iter = real("tol", tol, above=0), whole("max_iter", max_iter, at_least=1)
     # LIBSVM drops rows with cost 0 and renumbers the rest, so they never reach it.
-    kept = np.flatnonzero(problem.costs)
-    everyone = len(kept) == len(problem)
-    K = problem.K if everyone else KernelMatrix(problem.K.block(kept, kept))
+    everyone = bool(problem.costs.all())
+    fitted = problem if everyone else problem.take(np.flatnonzero(problem.costs))
+    K, costs = fitted.K, fitted.costs
     # The class of the first row counts as +1: swapped classes are the same problem to the last bit.
-    sign = float(problem.y[kept[0]])
-    y, costs = sign * problem.y[kept], problem.costs[kept]
+    sign = float(fitted.y[0])
+    y = sign * fitted.y
     start, finished = _libsvm_alpha(K, y, costs, tol, max_iter)
     point = DualPoint(K, y, costs, start)
     if polish and not point.polish() and finished:
@@ -208,12 +208,12 @@ def solve(
         second = DualPoint(K, y, costs, closer)
         second.polish()
         point = min(point, second, key=DualPoint.violation)
-    alpha = np.zeros(len(problem))
-    alpha[kept] = point.alpha
     b = sign * point.offset()
     if everyone:
-        decision_values = sign * point.F + b
+        alpha, decision_values = point.alpha, sign * point.F + b
     else:
+        alpha = np.zeros(len(problem))
+        alpha[problem.costs > 0] = point.alpha
         decision_values = kernel_times(problem.K, problem.y * alpha) + b
     in_bound = (alpha > 0) & (alpha < problem.costs)
     solution = DualSolution(
@@ -253,7 +253,7 @@ def _libsvm_alpha(
     support, of_support, finished = fit(matrix, (y < 0).astype(float), costs, tol, max_iter)
     alpha = np.zeros(len(y))
     alpha[support] = of_support
-    if not np.isfinite(alpha).all():
+    if not np.isfinite(alpha.sum()):
         raise SolverError("LIBSVM returned dual variables that are not finite.")
     return alpha, finished
 

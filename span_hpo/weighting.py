@@ -139,8 +139,7 @@ class ClassCosts(ComposableWeighting):
             real(name, value_of(setting, name, params), at_least=0)
             for name, setting in self._settings().items()
         ]
-        costs: FloatArray = np.array(per_class)[(data.y > 0).astype(int)]
-        return costs
+        return np.where(data.y > 0, per_class[1], per_class[0])
 
     def _settings(self) -> dict[str, Any]:
         if not isinstance(self.per_class, tuple) or self.names is None:
