@@ -1,0 +1,146 @@
+"""The ground of the benchmarks: loader, CSV runner, tables, and one published figure."""
+
+import numpy as np
+import pytest
+
+from benchmarks import grid, speed, tables
+from benchmarks.data import data_folder, load
+from benchmarks.runner import RESULTS, ResultFile, read_rows
+
+with_data = pytest.mark.skipif(data_folder() is None, reason="SPAN_HPO_DATA names no folder")
+
+
+def results(path):
+    return ResultFile(path, key=["name", "C"], columns=["value"])
+
+
+def test_a_row_is_on_disk_as_soon_as_it_is_known(tmp_path):
+    """Another reader sees each row at once, with versions and machine."""
+    path = tmp_path / "new" / "x.csv"
+    file = results(path)
+    file.add({"name": "a", "C": 0.5, "value": 1.25})
+    (row,) = read_rows(path)
+    assert (row["name"], row["C"], row["value"]) == ("a", "0.5", "1.25")
+    assert "scikit-learn" in row["versions"]
+    assert "Python" in row["machine"]
+
+
+def test_a_later_run_goes_on(tmp_path, capsys):
+    """Points that are in the file are not measured again, even after a crash."""
+    path = tmp_path / "x.csv"
+    points = [{"name": name, "C": C} for name in "ab" for C in (0.1, 2.0**-6)]
+    measured = []
+
+    def measure(point):
+        measured.append((point["name"], point["C"]))
+        if len(measured) == 3:
+            raise KeyboardInterrupt
+        return {"value": len(measured)}
+
+    with pytest.raises(KeyboardInterrupt):
+        results(path).complete(points, measure)
+    results(path).complete(points, measure)
+    assert len(measured) == 5  # the third was begun twice
+    assert [row["name"] + row["C"] for row in read_rows(path)] == [
+        "a0.1",
+        "a0.015625",
+        "b0.1",
+        "b0.015625",
+    ]
+    assert "2 of 4 points are there" in capsys.readouterr().out
+
+
+def test_a_half_written_line_is_dropped(tmp_path):
+    """A run that was killed while it wrote loses that row only."""
+    path = tmp_path / "x.csv"
+    file = results(path)
+    file.add({"name": "a", "C": 1, "value": 1})
+    file.add({"name": "b", "C": 1, "value": 2})
+    path.write_bytes(path.read_bytes()[:-40])
+    again = results(path)
+    assert [row["name"] for row in again.rows] == ["a"]
+    again.add({"name": "b", "C": 1, "value": 3})
+    assert [row["value"] for row in read_rows(path)] == ["1", "3"]
+
+
+def test_other_columns_are_not_mixed(tmp_path):
+    """A file of another benchmark, and a row with other columns, are refused."""
+    path = tmp_path / "x.csv"
+    results(path).add({"name": "a", "C": 1, "value": 1})
+    with pytest.raises(ValueError, match="must have the columns"):
+        ResultFile(path, key=["name"], columns=["other"])
+    with pytest.raises(ValueError, match=r"missing=\['value'\]"):
+        results(path).add({"name": "b", "C": 1})
+
+
+def test_missing_data_are_told(monkeypatch, tmp_path):
+    """Without the folder, or with a wrong name, the loader says what it needs."""
+    monkeypatch.setenv("SPAN_HPO_DATA", "")
+    with pytest.raises(FileNotFoundError, match="set SPAN_HPO_DATA to a folder"):
+        load("splice")
+    monkeypatch.setenv("SPAN_HPO_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"must be one of \[\], got 'splice'"):
+        load("splice")
+
+
+def test_loader_scales_on_the_training_rows(monkeypatch, tmp_path):
+    """Features are scaled to [0, 1] by the training rows only; constant ones become 0."""
+    monkeypatch.setenv("SPAN_HPO_DATA", str(tmp_path))
+    X = np.array([[0, 7], [4, 7], [8, 7], [2, 9]], dtype=np.float32)
+    np.savez(
+        tmp_path / "tiny.npz",
+        X=X,
+        y=np.array([-1, 1, -1, 1], dtype=np.int8),
+        train_idx=[[0, 1], [0, 2]],
+        test_idx=[[2, 3], [1, 3]],
+    )
+    split = load("tiny")
+    np.testing.assert_array_equal(split.X_train, [[0, 0], [1, 0]])
+    np.testing.assert_array_equal(split.X_test, [[2, 0], [0.5, 2]])
+    assert load("tiny", split=1).y_test.tolist() == [1, 1]
+
+
+def test_readme_tables_come_from_the_csvs(tmp_path):
+    """The tables in the README are what the command writes from the committed CSVs."""
+    copy = tmp_path / "README.md"
+    copy.write_text(tables.README.read_text())
+    tables.write(copy)
+    assert copy.read_text() == tables.README.read_text()
+
+
+def test_committed_figures_cover_what_was_asked():
+    """Nine points of each of the five data sets are in the CSV."""
+    rows = read_rows(RESULTS / "speed.csv")
+    assert {row["dataset"] for row in rows} == set(speed.DATASETS)
+    assert len(rows) == 9 * len(speed.DATASETS)
+
+
+def test_worst_of_ties_is_reported():
+    """If a criterion has several minima the worst test error among them counts."""
+    rows = [
+        {"span_error": s, "test_error": t}
+        for s, t in (("0.1", "0.3"), ("0.1", "0.2"), ("0.4", "0.1"))
+    ]
+    chosen = grid.selected(rows, "span_error")
+    assert chosen["worst_of_ties"] == 0.3
+    assert chosen["mean_of_ties"] == pytest.approx(0.25)
+    assert (chosen["ties"], chosen["least_on_grid"]) == (2, 0.1)
+
+
+@with_data
+@pytest.mark.slow
+def test_splice_row_of_table_2(tmp_path):
+    """On `splice` the span-rule picks a model with the published test error 0.1080.
+
+    The least on the grid is 0.1016; the estimate's root mean square error is 0.015, and the mean
+    numbers of support vectors are the published 148 in-bound and 582 in all.
+    """
+    (found,) = grid.run(["splice"], folder=tmp_path)
+    assert len(found.rows) == 33 * 33
+    chosen = grid.selected(found.rows, "span_error")
+    picked, least = grid.PUBLISHED["splice"]
+    assert round(chosen["worst_of_ties"], 4) == picked
+    assert round(chosen["least_on_grid"], 4) == least
+    assert round(chosen["rmse"], 3) == 0.015
+    assert round(np.mean([int(row["n_in_bound"]) for row in found.rows])) in (148, 149)
+    assert round(np.mean([int(row["n_support"]) for row in found.rows])) == 582
