@@ -18,7 +18,10 @@ def main() -> None:
     command = commands.add_parser("tables", help=tables.__doc__.splitlines()[0])
     command.set_defaults(run=lambda options: tables.write())
     options = parser.parse_args()
-    options.run(options)
+    try:
+        options.run(options)
+    except FileNotFoundError as error:
+        parser.exit(2, f"{error}\n")
 
 
 if __name__ == "__main__":
