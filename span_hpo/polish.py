@@ -12,7 +12,7 @@ from span_hpo.qp import BoxQP
 
 _ROUNDS = 100
 _FEW = 4  # rows outside the box that are sooner dropped one by one than by an interior point
-_ALPHA_ROUNDING = 2e-14  # relative to the largest alpha: closer to a bound is at the bound
+_ALPHA_ROUNDING = 1e-13  # relative to the largest alpha: closer to a bound is at the bound
 _NOISE = 1e-13  # rounding of a decision value, relative to 1 + sum(alpha) max|K_ii|
 
 
