@@ -1,8 +1,13 @@
 """Command line of the benchmarks."""
 
 import argparse
+from types import ModuleType
 
 from benchmarks import grid, speed, tables
+
+
+def _first_line(module: ModuleType) -> str:
+    return (module.__doc__ or "").splitlines()[0]
 
 
 def main() -> None:
@@ -10,12 +15,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     for name, module in (("speed", speed), ("grid", grid)):
-        command = commands.add_parser(name, help=module.__doc__.splitlines()[0])
+        command = commands.add_parser(name, help=_first_line(module))
         command.add_argument(
             "--datasets", nargs="+", metavar="NAME", help=f"default: {' '.join(module.DATASETS)}"
         )
         command.set_defaults(run=lambda options, module=module: module.run(options.datasets))
-    command = commands.add_parser("tables", help=tables.__doc__.splitlines()[0])
+    command = commands.add_parser("tables", help=_first_line(tables))
     command.set_defaults(run=lambda options: tables.write())
     options = parser.parse_args()
     try:

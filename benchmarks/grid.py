@@ -5,6 +5,7 @@ training rows. Table 2 of Sarafis, Diou and Delopoulos, "Span error bound for we
 applications in hyperparameter selection".
 """
 
+import functools
 import time
 from collections.abc import Mapping
 from itertools import product
@@ -17,8 +18,12 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.data import Split, load
 from benchmarks.runner import RESULTS, ResultFile
-from span_hpo import RBF, Problem, SpanObjective, leave_one_out, solve
+from span_hpo import RBF, Problem, leave_one_out, solve
+from span_hpo.arrays import FloatArray
+from span_hpo.gram import KernelMatrix
+from span_hpo.kernels import KernelCache
 from span_hpo.metrics import METRICS
+from span_hpo.weighting import COST_RANGE
 
 DATASETS = ["splice"]
 # Test error of the model that the span-rule selects, and the least on the grid.
@@ -44,26 +49,28 @@ def _run(name: str, folder: Path) -> ResultFile:
             "cpu_seconds",
         ],
     )
-    split = load(name)
-    gamma = 1 / split.X_train.shape[1]
-    objective = SpanObjective(split.X_train, split.y_train, kernel=RBF(gamma=gamma))
-    K_test = rbf_kernel(split.X_train, split.X_test, gamma=gamma)
-    grid = objective.grid(33)
+    costs = COST_RANGE.grid(33)
     points = [
-        {"dataset": name, "C_pos": C_pos, "C_neg": C_neg}
-        for C_pos, C_neg in product(grid["C_1"], grid["C_-1"])
+        {"dataset": name, "C_pos": C_pos, "C_neg": C_neg} for C_pos, C_neg in product(costs, costs)
     ]
     with threadpool_limits(1):
-        results.complete(points, lambda point: _measure(point, objective, split, K_test))
+        results.complete(points, _measure)
     return results
 
 
-def _measure(
-    point: Mapping[str, Any], objective: SpanObjective, split: Split, K_test: np.ndarray
-) -> dict[str, Any]:
-    start = time.process_time()
+@functools.cache
+def _prepared(name: str) -> tuple[Split, KernelMatrix, FloatArray]:
+    """Return a data set, its kernel matrix, and the kernel between training and test rows."""
+    split = load(name)
+    gamma = 1 / split.X_train.shape[1]
+    K = KernelCache(RBF(gamma=gamma), split.X_train).matrix({})
+    return split, K, rbf_kernel(split.X_train, split.X_test, gamma=gamma)
+
+
+def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
+    split, K, K_test = _prepared(point["dataset"])
     y = split.y_train
-    K = objective._kernels.matrix({})
+    start = time.process_time()
     solution = solve(Problem(K, y, np.where(y > 0, point["C_pos"], point["C_neg"])))
     loo = leave_one_out(solution)
     seconds = time.process_time() - start

@@ -4,6 +4,7 @@ import csv
 import platform
 import time
 from collections.abc import Callable, Iterable, Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def versions() -> str:
     """Return the versions that decide the figures."""
     return (
         f"span_hpo {span_hpo.__version__}, numpy {numpy.__version__}, scipy {scipy.__version__}, "
-        f"scikit-learn {sklearn.__version__}"
+        f"scikit-learn {sklearn.__version__}, piqp {metadata.version('piqp')}"
     )
 
 

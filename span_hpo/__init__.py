@@ -1,5 +1,6 @@
 """Tune weighted support vector machines by leave-one-out estimates from one fit per trial."""
 
+from span_hpo.data import Dataset
 from span_hpo.errors import SolverError
 from span_hpo.kernels import RBF, FunctionKernel, Laplacian, Linear, Polynomial, Precomputed
 from span_hpo.loo import LeaveOneOut, leave_one_out
@@ -7,7 +8,7 @@ from span_hpo.objective import Evaluation, SpanObjective
 from span_hpo.solver import DualSolution, Problem, solve
 from span_hpo.space import Choice, Float, Int
 from span_hpo.spans import box_squared_spans, free_squared_spans, span_exists
-from span_hpo.weighting import ClassCosts, PowerScore, SigmoidScore, UniformCost
+from span_hpo.weighting import ClassCosts, PowerScore, SigmoidScore, UniformCost, Weighting
 
 __version__ = "0.1.0"
 
@@ -15,6 +16,7 @@ __all__ = [
     "RBF",
     "Choice",
     "ClassCosts",
+    "Dataset",
     "DualSolution",
     "Evaluation",
     "Float",
@@ -31,6 +33,7 @@ __all__ = [
     "SolverError",
     "SpanObjective",
     "UniformCost",
+    "Weighting",
     "box_squared_spans",
     "free_squared_spans",
     "leave_one_out",

@@ -13,17 +13,21 @@ def real(name: str, value: Any, *, above: float = -math.inf, at_least: float = -
     ValueError
         With the name of the argument, what is wanted and what was received.
     """
+    if getattr(value, "ndim", None) == 0:
+        value = value.item()
     if isinstance(value, Real) and not isinstance(value, bool):
         number = float(value)
         if math.isfinite(number) and number > above and number >= at_least:
             return number
-    limits = f" above {above:g}" * (above > -math.inf) + f" of at least {at_least:g}" * (
-        at_least > -math.inf
-    )
+    limits = ""
+    if above > -math.inf:
+        limits = f" above {above:g}"
+    elif at_least > -math.inf:
+        limits = f" of at least {at_least:g}"
     raise ValueError(f"`{name}` must be a finite number{limits}, got {value!r}.")
 
 
-def whole(name: str, value: Any, *, at_least: int, at_most: int | None = None) -> int:
+def whole(name: str, value: Any, *, at_least: int | None = None, at_most: int | None = None) -> int:
     """Return a whole number in its range as an int.
 
     Raises
@@ -33,7 +37,9 @@ def whole(name: str, value: Any, *, at_least: int, at_most: int | None = None) -
     """
     if isinstance(value, Integral) and not isinstance(value, bool):
         number = int(value)
-        if number >= at_least and (at_most is None or number <= at_most):
+        if (at_least is None or number >= at_least) and (at_most is None or number <= at_most):
             return number
-    limits = f"of at least {at_least}" if at_most is None else f"from {at_least} to {at_most}"
-    raise ValueError(f"`{name}` must be a whole number {limits}, got {value!r}.")
+    limits = ""
+    if at_least is not None:
+        limits = f" of at least {at_least}" if at_most is None else f" from {at_least} to {at_most}"
+    raise ValueError(f"`{name}` must be a whole number{limits}, got {value!r}.")

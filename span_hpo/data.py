@@ -107,7 +107,7 @@ def as_dataset(X: Any, y: Any, *, scores: Any = None, groups: Any = None) -> Dat
     """
     features = _as_features(X)
     count = len(features)
-    labels = as_column(y, "y", count)
+    labels = _plain(as_column(y, "y", count))
     classes = _two_classes(labels)
     named = _named_scores(scores)
     return Dataset(
@@ -126,7 +126,7 @@ def as_dataset(X: Any, y: Any, *, scores: Any = None, groups: Any = None) -> Dat
 
 def as_column(values: Any, name: str, count: int) -> Array:
     """Return `values` as an array of shape (count,)."""
-    column = np.asarray(values)
+    column = _unmasked(values, name)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
     if column.shape != (count,):
@@ -147,7 +147,7 @@ def _as_features(X: Any) -> FloatArray:
             f"`X` must be a dense array or a DataFrame, got a sparse {type(X).__name__}: "
             "pass X.toarray()."
         )
-    features = np.asarray(X)
+    features = _unmasked(X, "X")
     if features.ndim != 2:
         raise ValueError(
             f"`X` must have two dimensions (rows, features), got shape {features.shape}."
@@ -159,15 +159,21 @@ def _as_features(X: Any) -> FloatArray:
     return np.ascontiguousarray(_finite(features, "X"))
 
 
+def _unmasked(values: Any, name: str) -> Array:
+    if np.ma.is_masked(values):
+        raise ValueError(f"`{name}` must be complete, got a masked array with masked values.")
+    return np.asarray(values)
+
+
 def _finite(values: Array, name: str) -> FloatArray:
-    if np.iscomplexobj(values):
-        raise TypeError(f"`{name}` must hold real numbers, got dtype {values.dtype}.")
+    text = values.dtype.kind == "O" and any(isinstance(value, str) for value in values.flat)
+    if values.dtype.kind not in "fiubO" or text:
+        kind = "text" if text else f"dtype {values.dtype}"
+        raise TypeError(f"`{name}` must hold real numbers, got {kind}.")
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"`{name}` must hold numbers, got dtype {values.dtype} ({error})."
-        ) from error
+        raise TypeError(f"`{name}` must hold real numbers, got objects ({error}).") from error
     finite = np.isfinite(numbers)
     if not finite.all():
         where = np.argwhere(~finite)[0]
@@ -177,6 +183,14 @@ def _finite(values: Array, name: str) -> FloatArray:
             f"({np.count_nonzero(~finite)} such values in all)."
         )
     return numbers
+
+
+def _plain(labels: Array) -> Array:
+    """Return labels in an array of objects in the plain type that they share, if there is one."""
+    if labels.dtype.kind != "O":
+        return labels
+    kinds = {type(label) for label in labels.tolist()}
+    return np.array(labels.tolist()) if kinds in ({int}, {float}, {str}, {bool}) else labels
 
 
 def _two_classes(labels: Array) -> Array:

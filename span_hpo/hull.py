@@ -11,7 +11,7 @@ K_II    kernel matrix of the in-bound rows                                 (n, n
 r, k    row means of K_II and their mean                                   (n,), ()
 G_ij    ``K_ij - r_i - r_j + k``, the Gram matrix about the centroid       (n, n)
 scale   mean diagonal of G: the mean squared distance from the centroid    ()
-H       ``G + scale * 11'``; because ``G 1 = 0``, ``H^-1 1 = 1/(n scale)``  (n, n)
+H       ``G + scale 11' + jitter I``; ``H 1 = (n scale + jitter) 1``         (n, n)
 L       Cholesky factor, ``H = L L'``                                      (n, n)
 ======  =================================================================  ==========
 
@@ -100,11 +100,13 @@ class Hull:
     def own_squared_distances(self) -> FloatArray:
         """Return the squared distance of each in-bound row from the hull of the others.
 
-        ``1 / (M^-1)_pp`` with ``(M^-1)_pp = (H^-1)_pp - 1 / (n^2 scale)``; needs n >= 2.
+        ``1 / (M^-1)_pp`` with ``(M^-1)_pp = (H^-1)_pp - 1 / (n (n scale + jitter))``; needs
+        n >= 2.
         """
         n = len(self.row_means)
         inverse, _ = lapack.dtrtri(self.L, lower=1)
-        precision = np.einsum("ij,ij->j", inverse, inverse) - 1 / (n**2 * self.scale)
+        border = 1 / (n * (n * self.scale + self.jitter))
+        precision = np.einsum("ij,ij->j", inverse, inverse) - border
         squared: FloatArray = 1 / precision
         return squared
 
@@ -113,13 +115,15 @@ def in_bound_hull(K_II: FloatArray) -> Hull:
     """Factor the Gram matrix of the in-bound rows about their centroid.
 
     Where it is singular (equal rows, more rows than dimensions), so that a pivot is no more than
-    rounding, the least jitter that works is added to the diagonal: it starts at 1e-14 of the mean
-    squared distance, because a constant one would drown the spans of rows with large costs.
+    rounding, the least jitter that works is added to the diagonal. It starts at 1e-14 of the mean
+    squared distance, or at the rounding of the entries of K where that is more: a larger constant
+    would drown the spans of rows with large costs.
 
     Raises
     ------
     SolverError
-        If the matrix is not positive semi-definite.
+        If the matrix about its centroid is not positive semi-definite. (``K_II`` itself need not
+        be: only distances matter.)
     """
     n = len(K_II)
     row_means = K_II.sum(axis=1) / n
@@ -129,16 +133,17 @@ def in_bound_hull(K_II: FloatArray) -> Hull:
     # Where all rows coincide only rounding is left of the distances; any scale above it serves.
     scale = max(float(diagonal.sum()) / n - mean, np.finfo(float).eps * size)
     H = np.asfortranarray(K_II - row_means[:, None] - row_means + (mean + scale))
-    noise = _PIVOT_NOISE * size
+    noise, limit = _PIVOT_NOISE * size, _INDEFINITE * size
     jitter = 0.0
-    while jitter <= _INDEFINITE * size:
+    while True:
         L, info = lapack.dpotrf(H, lower=1, clean=1)
         if info == 0 and L.diagonal().min() ** 2 >= noise:
             return Hull(row_means, mean, scale, L, jitter)
-        grown = max(_FIRST_JITTER * scale, 2 * noise, jitter * _JITTER_GROWTH)
+        if jitter >= limit:
+            raise SolverError(_not_psd(f"its least eigenvalue is below {-limit:.3g}"))
+        grown = min(limit, max(_FIRST_JITTER * scale, 2 * noise, jitter * _JITTER_GROWTH))
         H.reshape(-1, order="F")[:: n + 1] += grown - jitter  # its diagonal
         jitter = grown
-    raise SolverError(_not_psd(f"its least eigenvalue is below {-_INDEFINITE * size:.3g}"))
 
 
 def _not_psd(evidence: str) -> str:

@@ -11,109 +11,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
-from scipy.linalg import blas
 from scipy.spatial.distance import pdist, squareform
 from sklearn.metrics.pairwise import laplacian_kernel
 
 from span_hpo.arrays import FloatArray, IndexArray
 from span_hpo.checks import real, whole
 from span_hpo.errors import SolverError
+from span_hpo.gram import KernelMatrix, checked_matrix
 from span_hpo.space import Float, Hyperparameter, Params, Space, searched, value_of
 
-_ASYMMETRY = 1e-8  # relative to the largest entry of a given kernel matrix
 _CANCELLED = 1e-6  # squared distances below this share of the norms are formed from differences
 _PAIRS_AT_ONCE = 100_000  # pairs of rows whose differences are held in memory together
 _MEDIAN_ROWS = 2000  # rows that the default widths look at
-_SPARSE_SHARE = 0.2  # below this share of nonzero coefficients, gathering rows beats dsymv
 
 T = TypeVar("T")
-Rows: TypeAlias = IndexArray | slice
-ALL: slice = slice(None)
-
-
-class KernelBlocks(Protocol):
-    """What a `Problem` needs of a kernel matrix: its size, diagonal and any block."""
-
-    def __len__(self) -> int: ...
-
-    def diagonal(self) -> FloatArray:
-        """Return ``K_ii`` of every row."""
-
-    def block(self, rows: Rows, columns: Rows) -> FloatArray:
-        """Return ``K_ij`` for the given rows and columns."""
-
-
-@dataclass(frozen=True, eq=False)
-class KernelMatrix:
-    """A kernel matrix that is held in memory: checked, symmetric, read-only.
-
-    Attributes
-    ----------
-    values
-        The matrix, shape (l, l), float64, C order.
-    """
-
-    values: FloatArray
-
-    def __post_init__(self) -> None:
-        view = self.values.view()  # the caller's array stays writable for the caller
-        view.setflags(write=False)
-        object.__setattr__(self, "values", view)
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def diagonal(self) -> FloatArray:
-        """Return ``K_ii`` of every row, shape (l,)."""
-        return self.values.diagonal()
-
-    def block(self, rows: Rows, columns: Rows) -> FloatArray:
-        """Return ``K_ij`` for the given rows and columns."""
-        if isinstance(rows, slice) or isinstance(columns, slice):
-            return self.values[rows, columns]
-        return self.values[rows[:, None], columns]
-
-
-def as_kernel_blocks(K: Any) -> KernelBlocks:
-    """Return `K` itself if it gives blocks, else the checked matrix that it holds.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is not a square, symmetric matrix of finite numbers.
-    """
-    if hasattr(K, "block") and hasattr(K, "diagonal"):
-        return K  # type: ignore[no-any-return]  # duck-typed: anything with blocks
-    return checked_matrix(K, "K")
-
-
-def checked_matrix(K: Any, name: str) -> KernelMatrix:
-    """Return a kernel matrix given by the user as a `KernelMatrix`."""
-    matrix = np.asarray(K)
-    if matrix.dtype.kind not in "fiub":
-        raise TypeError(f"`{name}` must hold real numbers, got dtype {matrix.dtype}.")
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"`{name}` must be a square kernel matrix, got shape {matrix.shape}.")
-    values = np.ascontiguousarray(matrix, dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise ValueError(f"`{name}` must be finite, got NaN or infinity.")
-    gap = float(np.abs(values - values.T).max(initial=0.0))
-    if gap > _ASYMMETRY * np.abs(values).max(initial=0.0):
-        raise ValueError(f"`{name}` must be symmetric, got |K - K'| up to {gap:.3g}.")
-    return KernelMatrix((values + values.T) / 2 if gap else values)
-
-
-def kernel_times(K: KernelBlocks, coefficients: FloatArray) -> FloatArray:
-    """Return ``K @ coefficients``, reading only what the nonzero coefficients need."""
-    nonzero = np.flatnonzero(coefficients)
-    if isinstance(K, KernelMatrix) and len(nonzero) > _SPARSE_SHARE * len(K):
-        # Symmetric: dsymv reads half of the matrix; the transpose is Fortran order, so no copy.
-        product: FloatArray = blas.dsymv(1.0, K.values.T, coefficients)
-        return product
-    return coefficients[nonzero] @ K.block(nonzero, ALL)
 
 
 @dataclass(frozen=True)
@@ -142,7 +56,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def statistic(self, X: FloatArray) -> FloatArray:
-        """Return what the kernel matrix is a function of, shape (l, l)."""
+        """Return what the kernel matrix is a function of, whatever the hyperparameters are."""
 
     def restrict(self, statistic: FloatArray, rows: IndexArray) -> FloatArray:
         """Return the statistic of some of the rows."""
@@ -168,7 +82,7 @@ class RBF(Kernel):
     ----------
     gamma
         Inverse width; by default searched over [0.01, 100] divided by the median nonzero squared
-        distance of the data.
+        distance of the data (of rows spread evenly over them, if there are more than 2,000).
     """
 
     gamma: Hyperparameter | None = None
@@ -299,7 +213,7 @@ class Precomputed(Kernel):
         return self
 
     def statistic(self, X: FloatArray) -> FloatArray:
-        """Return the given matrix."""
+        """Return the given matrix, symmetric to the last bit."""
         return checked_matrix(X, "X").values
 
     def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
@@ -433,7 +347,8 @@ class _Latest(Generic[T]):
 
     def holds(self, key: Any) -> bool:
         """Tell whether the result for `key` is there or on its way."""
-        return self._future is not None and self._key == key
+        with self._lock:
+            return self._future is not None and self._key == key
 
     def get(self, key: Any, compute: Callable[[], T]) -> T:
         """Return the result for `key`, computed by the first thread that asks."""
@@ -488,7 +403,7 @@ def _width_range(distances: FloatArray, highest: float = 100.0) -> Float:
 
 
 def _squared_distances(X: FloatArray) -> FloatArray:
-    """Return ``|x_i - x_j|^2``, also of close rows to nearly full relative precision.
+    """Return ``|x_i - x_j|^2``, also of close rows with a relative error of about 1e-10.
 
     ``|x|^2 + |z|^2 - 2 x'z`` is fast but loses what the norms share: the few pairs that it would
     spoil, equal rows above all, are formed from their differences.

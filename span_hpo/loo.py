@@ -7,6 +7,7 @@ import numpy as np
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray
 from span_hpo.solver import DualSolution, solve
 from span_hpo.spans import free_squared_spans
+from span_hpo.threads import one_blas_thread
 
 METHODS = ("span", "refit")
 
@@ -44,6 +45,7 @@ class LeaveOneOut:
         return float(np.mean(self.y * self.decision_values <= 0))
 
 
+@one_blas_thread
 def leave_one_out(solution: DualSolution, method: str = "span") -> LeaveOneOut:
     """Estimate the decision value that every row would get if it were left out.
 
@@ -79,23 +81,19 @@ def leave_one_out(solution: DualSolution, method: str = "span") -> LeaveOneOut:
     """
     if method not in METHODS:
         raise ValueError(f"`method` must be one of {list(METHODS)}, got {method!r}.")
-    y, alpha = solution.problem.y, solution.alpha
-    values = solution.decision_values.copy()
+    y = solution.problem.y
     alone = _last_of_class(solution)
-    values[alone] = -y[alone]
     squared_spans = free_squared_spans(solution) if method == "span" else None
     if squared_spans is None:
+        values = solution.decision_values.copy()
         undefined = np.zeros(len(y), dtype=bool)
-        refitted = np.flatnonzero((solution.problem.costs > 0) & ~alone)
+        refitted = (solution.problem.costs > 0) & ~alone
     else:
+        values = _span_values(solution, squared_spans)
         undefined = np.isnan(squared_spans)
-        refitted = np.flatnonzero(undefined & ~alone)
-        defined = ~undefined & ~alone
-        values[defined] -= (y * alpha * squared_spans)[defined]
-        if not solution.in_bound.any():
-            zero = (alpha == 0) & ~alone
-            values[zero] += _offsets_without(solution)[zero] - solution.b
-    for p in refitted:
+        refitted = undefined & ~alone
+    values[alone] = -y[alone]
+    for p in np.flatnonzero(refitted):
         values[p] = _refitted_value(solution, int(p))
     return LeaveOneOut(
         y=y,
@@ -103,8 +101,18 @@ def leave_one_out(solution: DualSolution, method: str = "span") -> LeaveOneOut:
         squared_spans=squared_spans,
         method=method,
         n_undefined=int(np.count_nonzero(undefined)),
-        n_refit=len(refitted),
+        n_refit=int(np.count_nonzero(refitted)),
     )
+
+
+def _span_values(solution: DualSolution, squared_spans: FloatArray) -> FloatArray:
+    """Return ``f(x_p) - y_p alpha_p S_p^2``, NaN where the span is undefined."""
+    shift = solution.problem.y * solution.alpha * squared_spans
+    values: FloatArray = solution.decision_values - shift
+    if not solution.in_bound.any():
+        zero = solution.alpha == 0
+        values[zero] += _offsets_without(solution)[zero] - solution.b
+    return values
 
 
 def _last_of_class(solution: DualSolution) -> BoolArray:
@@ -132,7 +140,8 @@ def _offsets_without(solution: DualSolution) -> FloatArray:
     Without a zero row the dual variables stay; only the interval of optimal offsets may widen to
     the second strictest limit. Its middle is taken, as LIBSVM does.
     """
-    lower, upper = solution.offset_limits.lower, solution.offset_limits.upper
+    limits = solution.offset_limits
+    lower, upper = limits.lower, limits.upper
     second_lower, strictest_lower = np.sort(lower)[-2:]
     strictest_upper, second_upper = np.sort(upper)[:2]
     without_lower = np.where(lower == strictest_lower, second_lower, strictest_lower)

@@ -7,11 +7,11 @@ an error for either class.
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from span_hpo.arrays import Array, FloatArray
@@ -20,6 +20,7 @@ from span_hpo.checks import real
 _SMOOTHNESS = 4.0  # slope of the sigmoid that replaces the step of the error
 _PLATT_STEPS = 100
 _PLATT_GRADIENT = 1e-10  # largest gradient of the mean cross-entropy, for values of unit size
+_PLATT_STEP = 1e-10  # shortest step of the line search, relative to Newton's
 _PLATT_RIDGE = 1e-12  # keeps the Hessian regular where all values agree
 
 
@@ -80,6 +81,8 @@ def mcc(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     return 1 - float((hit * right - missed * false_alarm) / np.sqrt(rows) / np.sqrt(columns))
 
 
+_WEIGHT_ARGUMENTS = ("weight", "sample_weight")
+_NEED_BOTH_CLASSES = frozenset({"balanced_error", "auc", "average_precision", "f1", "mcc"})
 METRICS: dict[str, Callable[[FloatArray, FloatArray, FloatArray], float]] = {
     function.__name__: function
     for function in (
@@ -115,9 +118,9 @@ class PlattSigmoid:
 
 
 def platt_sigmoid(y: FloatArray, f: FloatArray, w: FloatArray) -> PlattSigmoid:
-    """Fit a sigmoid to decision values.
+    """Fit a sigmoid that does not fall to decision values.
 
-    Minimises the weighted cross-entropy with the targets ``(N+ + 1)/(N+ + 2)`` and
+    Minimises over ``slope >= 0`` the weighted cross-entropy with the targets ``(N+ + 1)/(N+ + 2)`` and
     ``1/(N- + 2)`` instead of 1 and 0, where N+ and N- are the weights of the two classes, scaled
     so that all weights have mean 1. A damped Newton method on two variables.
 
@@ -148,10 +151,17 @@ def platt_sigmoid(y: FloatArray, f: FloatArray, w: FloatArray) -> PlattSigmoid:
         hessian = design.T @ (curvature[:, None] * design) + _PLATT_RIDGE * np.eye(2)
         direction = -np.linalg.solve(hessian, gradient)
         step = 1.0
-        while step > 1e-10 and cross_entropy(theta + step * direction) > value:
+        while (reached := cross_entropy(theta + step * direction)) > value:
             step /= 2
-        theta = theta + step * direction
-        value = cross_entropy(theta)
+            if step < _PLATT_STEP:
+                break  # no step makes progress any more: rounding decides
+        if reached > value:
+            break
+        theta, value = theta + step * direction, reached
+    if theta[0] < 0:
+        # Values that rank the classes the wrong way round are worth no more than a constant.
+        base_rate = float(w @ target / w.sum())
+        return PlattSigmoid(slope=0.0, offset=float(logit(base_rate)))
     return PlattSigmoid(slope=float(theta[0]) / size, offset=float(theta[1]))
 
 
@@ -170,23 +180,31 @@ class Metric:
     name: str
     function: Callable[[FloatArray, FloatArray, FloatArray], Any]
 
+    def check_weight(self, y: FloatArray, weight: FloatArray) -> None:
+        """Raise if the weights leave the metric without rows, or without a class that it needs."""
+        for label in (-1, 1):
+            if self.name in _NEED_BOTH_CLASSES and not weight @ (y == label):
+                raise ValueError(
+                    f"`metric_weight` must be positive in some row of each class for {self.name}, "
+                    f"got only zeros for the rows of class {label:+d}."
+                )
+        if not weight.any():
+            raise ValueError("`metric_weight` must be positive in some row, got only zeros.")
+
     def loss(self, y: FloatArray, decision_values: FloatArray, weight: FloatArray) -> float:
         """Return the loss, checked to be one finite number.
 
         Raises
         ------
         ValueError
-            If a class has no weight, or the function returns anything else.
+            If the weights do not serve the metric, or the function returns anything else.
         """
-        for label in (-1, 1):
-            if not weight @ (y == label):
-                raise ValueError(
-                    f"`metric_weight` must be positive in some row of each class, got only zeros "
-                    f"for the rows of class {label:+d}."
-                )
+        self.check_weight(y, weight)
         loss = self.function(y, decision_values, weight)
-        if isinstance(loss, np.ndarray) and loss.ndim == 0:
-            loss = loss.item()
+        if np.ndim(loss) > 0:
+            raise ValueError(
+                f"`metric` {self.name} must return one number, got shape {np.shape(loss)}."
+            )
         return real(f"{self.name}(y, decision_values)", loss)
 
 
@@ -203,11 +221,18 @@ def as_metrics(metric: Any, *, weighted: bool) -> tuple[Metric, ...]:
     given = metric if isinstance(metric, tuple | list) else (metric,)
     if not given:
         raise ValueError("`metric` must name at least one metric, got none.")
-    metrics = tuple(_as_metric(one, weighted) for one in given)
-    names = [one.name for one in metrics]
+    names = [one for one in given if isinstance(one, str)]
     if len(set(names)) < len(names):
         raise ValueError(f"`metric` must not name a metric twice, got {names}.")
-    return metrics
+    metrics: dict[str, Metric] = {}
+    for one in (_as_metric(one, weighted) for one in given):
+        # Callables may share a name: two lambdas are called <lambda> and <lambda>_2.
+        name, number = one.name, 1
+        while name in metrics:
+            number += 1
+            name = f"{one.name}_{number}"
+        metrics[name] = replace(one, name=name)
+    return tuple(metrics.values())
 
 
 def _as_metric(metric: Any, weighted: bool) -> Metric:
@@ -219,32 +244,26 @@ def _as_metric(metric: Any, weighted: bool) -> Metric:
             f"or a tuple of these, got {metric!r}."
         )
     name = getattr(metric, "__name__", type(metric).__name__)
-    takes_weight = "weight" in inspect.signature(metric).parameters
-    if weighted and not takes_weight:
+    accepted = inspect.signature(metric).parameters
+    argument = next((known for known in _WEIGHT_ARGUMENTS if known in accepted), None)
+    if weighted and argument is None:
         raise ValueError(
-            f"`metric` {name} must take an argument `weight` when `metric_weight` is given."
+            f"`metric` {name} must take an argument `weight` or `sample_weight` when "
+            "`metric_weight` is given."
         )
-    return Metric(name, _WithWeight(metric) if takes_weight else _WithoutWeight(metric))
+    return Metric(name, _UserMetric(metric, argument if weighted else None))
 
 
 @dataclass(frozen=True)
-class _WithWeight:
-    """A user's metric that takes weights; a class, because closures cannot be pickled."""
+class _UserMetric:
+    """A user's function as a metric; a class, because closures cannot be pickled."""
 
     function: Callable[..., Any]
+    weight_argument: str | None
 
     def __call__(self, y: FloatArray, f: FloatArray, w: FloatArray) -> Any:
-        return self.function(y, f, weight=w)
-
-
-@dataclass(frozen=True)
-class _WithoutWeight:
-    """A user's metric of labels and values alone."""
-
-    function: Callable[..., Any]
-
-    def __call__(self, y: FloatArray, f: FloatArray, w: FloatArray) -> Any:
-        return self.function(y, f)
+        weights = {} if self.weight_argument is None else {self.weight_argument: w}
+        return self.function(y, f, **weights)
 
 
 def _mean(values: Array, w: FloatArray) -> float:

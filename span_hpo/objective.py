@@ -9,14 +9,14 @@ import numpy as np
 from sklearn.svm import SVC
 
 from span_hpo.arrays import FloatArray, IndexArray
-from span_hpo.checks import whole
+from span_hpo.checks import real, whole
 from span_hpo.data import as_dataset, as_numbers
 from span_hpo.kernels import KernelCache, Precomputed, as_kernel
 from span_hpo.loo import METHODS, LeaveOneOut, leave_one_out
 from span_hpo.metrics import as_metrics
-from span_hpo.solver import DEFAULT_MAX_ITER, DEFAULT_TOL, Problem, solve
+from span_hpo.solver import DEFAULT_MAX_ITER, DEFAULT_TOL, Problem, checked_costs, solve
 from span_hpo.space import Params, Space, checked_params, grid, merged_space
-from span_hpo.weighting import ClassCosts, Weighting, bound, is_weighting, sample_costs
+from span_hpo.weighting import ClassCosts, Weighting, bind_to, is_weighting, sample_costs
 
 _MODEL_TOL = 1e-5  # of the final model, which is fitted once
 _NEGLIGIBLE_COST = 1e-12  # relative to the largest: stands for 0 where a row must stay
@@ -75,7 +75,8 @@ class SpanObjective:
     weighting
         Rule that gives each row its cost; by default one searched cost per class.
     metric
-        Name of a loss, callable ``(y, decision_values) -> loss``, or a tuple of several.
+        Name of a loss, callable ``(y, decision_values) -> loss`` (with an argument `weight` if
+        there is a `metric_weight`), or a tuple of several.
     loo_method
         "span" or "refit".
     scores, groups
@@ -115,16 +116,17 @@ class SpanObjective:
             )
         self.data = as_dataset(X, y, scores=scores, groups=groups)
         self.kernel = as_kernel(kernel).bind(self.data.X)
-        self.weighting = bound(ClassCosts() if weighting is None else weighting, self.data)
+        self.weighting = bind_to(ClassCosts() if weighting is None else weighting, self.data)
         self.metrics = as_metrics(metric, weighted=metric_weight is not None)
         self.metric_weight = _as_weight(metric_weight, len(self.data))
         self.loo_method = loo_method
-        self.tol = tol
-        self.max_iter = max_iter
+        self.tol = real("tol", tol, above=0)
+        self.max_iter = whole("max_iter", max_iter, at_least=1)
         self.space: Space = merged_space(
             {"the kernel": self.kernel.space, "the weighting": self.weighting.space}
         )
         self._kernels = KernelCache(self.kernel, self.data.X)
+        self._check_middle()
 
     def evaluate(self, params: Params, rows: int | None = None) -> Evaluation:
         """Fit once and return the leave-one-out loss.
@@ -136,6 +138,10 @@ class SpanObjective:
         rows
             Use only this many rows: the first of one fixed stratified order, so that smaller
             subsets are contained in larger ones. Costs are not rescaled.
+
+        Returns
+        -------
+        The loss and what led to it.
 
         Raises
         ------
@@ -184,10 +190,14 @@ class SpanObjective:
         Returns
         -------
         A model that predicts the labels of new rows.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is missing, unknown or not valid.
         """
         params = checked_params(self.space, params)
-        costs = sample_costs(self.weighting, self.data, params)
-        Problem(self._kernels.matrix(params), self.data.y, costs)  # raises if no fit is possible
+        costs = checked_costs(sample_costs(self.weighting, self.data, params), self.data.y)
         if isinstance(self.kernel, Precomputed):
             # New kernel matrices have a column for every row, so none may be dropped.
             costs = np.maximum(costs, _NEGLIGIBLE_COST * costs.max())
@@ -211,6 +221,10 @@ class SpanObjective:
         ----------
         points
             Number of values: one number for all, or a mapping that names every one.
+
+        Returns
+        -------
+        Lists by name. A `Choice` gives all its options.
         """
         return grid(self.space, points)
 
@@ -219,7 +233,22 @@ class SpanObjective:
             return None
         total = len(self.data)
         rows = whole("rows", rows, at_least=2, at_most=total)
-        return None if rows == total else np.sort(self.data.nested_order[:rows])
+        if rows == total:
+            return None
+        chosen = self.data.nested_order[:rows]
+        if len(np.unique(self.data.y[chosen])) < 2:
+            y = self.data.y[self.data.nested_order]
+            least = 1 + int((y != y[0]).argmax())
+            raise ValueError(f"`rows` must be at least {least} to hold both classes, got {rows}.")
+        return np.sort(chosen)
+
+    def _check_middle(self) -> None:
+        """Raise now what every evaluation would raise: wrong fixed values, missing scores."""
+        middle = {name: part.grid(1)[0] for name, part in self.space.items()}
+        self.kernel.values(middle)
+        sample_costs(self.weighting, self.data, middle)
+        for metric in self.metrics:
+            metric.check_weight(self.data.y, self.metric_weight)
 
 
 def _as_weight(metric_weight: Any, count: int) -> FloatArray:

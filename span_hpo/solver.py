@@ -12,6 +12,7 @@ import functools
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import sklearn
@@ -22,13 +23,13 @@ from span_hpo.arrays import BoolArray, FloatArray, IndexArray
 from span_hpo.checks import real, whole
 from span_hpo.data import as_numbers
 from span_hpo.errors import SolverError
+from span_hpo.gram import ALL, KernelBlocks, KernelMatrix, as_kernel_blocks, kernel_times
 from span_hpo.hull import Hull, in_bound_hull
-from span_hpo.kernels import ALL, KernelBlocks, KernelMatrix, as_kernel_blocks, kernel_times
-from span_hpo.polish import DualPoint, OffsetLimits, margin_noise, offset_limits
+from span_hpo.polish import DualPoint, OffsetLimits, margin_noise, offset_limits, polished
+from span_hpo.threads import one_blas_thread
 
 DEFAULT_TOL = 1e-3  # LIBSVM's stopping tolerance, in units of the margin
 DEFAULT_MAX_ITER = 1_000_000
-_CLOSER = 1e-3  # times `tol`: LIBSVM's second start where the polish fails from the first
 _CACHE_LIMIT = 2000.0  # megabytes; LIBSVM allocates only what it uses
 
 
@@ -40,7 +41,8 @@ class Problem:
     ----------
     K
         Kernel matrix, shape (l, l); or any object with ``len()``, ``diagonal()`` and
-        ``block(rows, columns)``, which is trusted to be symmetric and finite.
+        ``block(rows, columns)``, each an array of indices or ``slice(None)``, which is trusted to
+        be symmetric and finite.
     y
         Labels, shape (l,), -1 or +1.
     costs
@@ -62,16 +64,7 @@ class Problem:
         y = as_numbers(self.y, "y", len(K))
         if not (np.abs(y) == 1.0).all():
             raise ValueError(f"`y` must hold -1 and +1 only, got {np.unique(y)[:5].tolist()}.")
-        costs = as_numbers(self.costs, "costs", len(K))
-        if (costs < 0).any():
-            row = int(costs.argmin())
-            raise ValueError(f"`costs` must not be negative, got {costs[row]} in row {row}.")
-        kept = y[costs > 0]
-        if not ((kept > 0).any() and (kept < 0).any()):
-            only = f"rows of class {int(kept[0]):+d}" if len(kept) else "zeros"
-            raise ValueError(
-                f"`costs` must be positive in some row of each class, got only {only}."
-            )
+        costs = checked_costs(self.costs, y)
         for name, value in (("K", K), ("y", y), ("costs", costs)):
             object.__setattr__(self, name, value)
 
@@ -81,6 +74,25 @@ class Problem:
     def take(self, rows: IndexArray) -> "Problem":
         """Return the problem of some of the rows."""
         return Problem(KernelMatrix(self.K.block(rows, rows)), self.y[rows], self.costs[rows])
+
+
+def checked_costs(costs: Any, y: FloatArray) -> FloatArray:
+    """Return the costs of all rows, if a fit is possible with them.
+
+    Raises
+    ------
+    ValueError
+        If a cost is negative or not finite, or a class has no row with positive cost.
+    """
+    numbers = as_numbers(costs, "costs", len(y))
+    if (numbers < 0).any():
+        row = int(numbers.argmin())
+        raise ValueError(f"`costs` must not be negative, got {numbers[row]} in row {row}.")
+    kept = y[numbers > 0]
+    if not ((kept > 0).any() and (kept < 0).any()):
+        only = f"rows of class {int(kept[0]):+d}" if len(kept) else "zeros"
+        raise ValueError(f"`costs` must be positive in some row of each class, got only {only}.")
+    return numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +112,8 @@ class DualSolution:
     in_bound, bounded
         Masks of the two kinds of support vector, shape (l,).
     converged
-        Whether the KKT conditions hold within `tol`. If not, LIBSVM stopped at `max_iter`.
+        Whether the offset limits of all rows agree within ``2 tol``; without polish, whether
+        LIBSVM says that it finished.
     tol, max_iter
         What the fit was asked for.
     """
@@ -158,7 +171,8 @@ class DualSolution:
         """Return the largest violation of the KKT conditions, in units of the margin.
 
         ``y f = 1`` for in-bound rows, ``y f <= 1`` for bounded and ``y f >= 1`` for zero rows with
-        positive cost; rows with cost 0 have no condition.
+        positive cost; rows with cost 0 have no condition. The dual variables are in their box and
+        ``sum(y alpha)`` is 0 up to rounding in any case.
         """
         excess = self.problem.y * self.decision_values - 1
         can_grow = self.alpha < self.problem.costs
@@ -167,6 +181,7 @@ class DualSolution:
         return float(violation.max())
 
 
+@one_blas_thread
 def solve(
     problem: Problem,
     *,
@@ -191,7 +206,14 @@ def solve(
 
     Returns
     -------
-    The solution. A `ConvergenceWarning` tells if it is not within `tol`.
+    The solution. A `ConvergenceWarning` tells if it is not `converged`.
+
+    Raises
+    ------
+    ValueError
+        If `tol` or `max_iter` is not valid.
+    SolverError
+        If LIBSVM's answer is not finite.
     """
     tol, max_iter = real("tol", tol, above=0), whole("max_iter", max_iter, at_least=1)
     # LIBSVM drops rows with cost 0 and renumbers the rest, so they never reach it.
@@ -202,12 +224,9 @@ def solve(
     sign = float(fitted.y[0])
     y = sign * fitted.y
     start, finished = _libsvm_alpha(K, y, costs, tol, max_iter)
-    point = DualPoint(K, y, costs, start)
-    if polish and not point.polish() and finished:
-        closer, _ = _libsvm_alpha(K, y, costs, tol * _CLOSER, max_iter)
-        second = DualPoint(K, y, costs, closer)
-        second.polish()
-        point = min(point, second, key=DualPoint.violation)
+    point = DualPoint(K, y, costs, alpha=start, F=kernel_times(K, y * start))
+    if polish:
+        point = polished(point)
     b = sign * point.offset()
     if everyone:
         alpha, decision_values = point.alpha, sign * point.F + b
@@ -223,19 +242,19 @@ def solve(
         decision_values=decision_values,
         in_bound=in_bound,
         bounded=(alpha > 0) & ~in_bound,
-        converged=finished or point.violation() <= tol,
+        converged=point.offset_gap <= 2 * tol if polish else finished,
         tol=tol,
         max_iter=max_iter,
     )
     if point.hull is not None:
         solution.__dict__["hull"] = point.hull  # the polish has factored it already
     if not solution.converged:
+        ended = "LIBSVM finished" if finished else f"LIBSVM stopped at `max_iter` = {max_iter}"
         warnings.warn(
-            f"LIBSVM stopped after `max_iter` = {max_iter} iterations with a KKT violation of "
-            f"{solution.kkt_violation():.2g}. Scale the features, lower the costs or raise "
-            "`max_iter`.",
+            f"{ended} with a KKT violation of {solution.kkt_violation():.2g}. Scale the features, "
+            "lower the costs or raise `max_iter`.",
             ConvergenceWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     return solution
 
@@ -326,4 +345,5 @@ def _private_fit() -> _Fit | None:
 
 
 def _cache_size(rows: int) -> float:
-    return min(_CACHE_LIMIT, 1.0 + 4e-6 * rows**2)
+    """Return the megabytes of the whole matrix in LIBSVM's single precision."""
+    return min(_CACHE_LIMIT, 1.0 + 4 * rows**2 / 1e6)

@@ -13,6 +13,7 @@ import numpy as np
 
 from span_hpo.checks import real, whole
 
+_STEP_ROUNDING = 1e-9  # relative: 0.3 / 0.1 is three steps, although it is computed as 2.99...
 _GRID_DIGITS = 15  # significant digits of a linear grid: 0.1 * 3 becomes 0.3, as it is written
 
 
@@ -58,9 +59,8 @@ class Float:
         else:
             values = [self._written(value) for value in _evenly(self.low, self.high, points)]
         if self.step is not None:
-            last = math.floor((self.high - self.low) / self.step + 1e-9)
-            steps = {min(last, round((value - self.low) / self.step)) for value in values}
-            return [self._written(self.low + k * self.step) for k in sorted(steps)]
+            nearest = {round((value - self.low) / self.step) for value in values}
+            return [self._at_step(k) for k in sorted({min(k, self._last_step()) for k in nearest})]
         if points > 1:
             values[0], values[-1] = self.low, self.high  # rounding must not move the ends
         return values
@@ -77,8 +77,15 @@ class Float:
             return min(max(drawn, self.low), self.high)
         if self.step is None:
             return float(rng.uniform(self.low, self.high))
-        last = math.floor((self.high - self.low) / self.step + 1e-9)
-        return self.low + int(rng.integers(0, last + 1)) * self.step
+        return self._at_step(int(rng.integers(0, self._last_step() + 1)))
+
+    def _last_step(self) -> int:
+        assert self.step is not None
+        return math.floor((self.high - self.low) / self.step * (1 + _STEP_ROUNDING))
+
+    def _at_step(self, k: int) -> float:
+        assert self.step is not None
+        return min(self._written(self.low + k * self.step), self.high)
 
 
 @dataclass(frozen=True)
@@ -98,8 +105,8 @@ class Int:
     log: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "low", whole("low", self.low, at_least=-(2**63)))
-        object.__setattr__(self, "high", whole("high", self.high, at_least=-(2**63)))
+        object.__setattr__(self, "low", whole("low", self.low))
+        object.__setattr__(self, "high", whole("high", self.high))
         _check_range(self.low, self.high, self.log)
 
     def grid(self, points: int) -> list[int]:
@@ -143,7 +150,7 @@ class Choice:
 
 
 Dimension: TypeAlias = Float | Int | Choice
-Space: TypeAlias = dict[str, Dimension]
+Space: TypeAlias = Mapping[str, Dimension]
 Params: TypeAlias = Mapping[str, Any]
 Hyperparameter: TypeAlias = float | Dimension
 
@@ -163,16 +170,25 @@ def merged_space(parts: Mapping[str, Space]) -> Space:
 
     Raises
     ------
+    TypeError
+        If a space is not a mapping from names to dimensions.
     ValueError
         If a name is searched twice.
     """
     owners: dict[str, str] = {}
     for owner, space in parts.items():
-        for name in space:
+        if not isinstance(space, Mapping):
+            raise TypeError(f"`space` of {owner} must be a mapping, got {space!r}.")
+        for name, dimension in space.items():
+            if not isinstance(dimension, Dimension):
+                raise TypeError(
+                    f"`space` of {owner} must map names to Float, Int or Choice, "
+                    f"got {dimension!r} for `{name}`."
+                )
             if name in owners:
                 raise ValueError(
                     f"`{name}` must be searched once, got it from {owners[name]} and from {owner}. "
-                    "Fix one of the two to a number or rename it."
+                    "Fix one of the two to a number."
                 )
             owners[name] = owner
     return {name: dimension for space in parts.values() for name, dimension in space.items()}

@@ -14,7 +14,7 @@ from span_hpo.qp import BoxQP
 from span_hpo.solver import DualSolution
 
 _COLUMNS_AT_ONCE = 4096  # bounded rows whose kernel columns are held in memory together
-_SUM_ROUNDING = 1e-12  # relative to the sum of all costs
+_ROOM_ROUNDING = 1e-12  # relative to the room and alpha_p that are compared
 _SINGLE_POINT = 1e-9  # slack of the sum, relative to the bounds, below which the box is one point
 
 
@@ -49,32 +49,39 @@ def free_squared_spans(solution: DualSolution) -> FloatArray:
     Chapelle and Vapnik, "Model selection for support vector machines", 1999.
     """
     squared = np.zeros(len(solution.problem))
-    inside, bounded = np.flatnonzero(solution.in_bound), np.flatnonzero(solution.bounded)
+    in_bound, bounded = np.flatnonzero(solution.in_bound), np.flatnonzero(solution.bounded)
     squared[bounded] = np.nan
-    if len(inside) >= 1:
-        squared[bounded] = _distances_to_hull(solution, inside, bounded)
-    if len(inside) >= 2:
-        squared[inside] = solution.hull.own_squared_distances()
+    if len(in_bound) >= 1:
+        squared[bounded] = _distances_to_hull(solution, in_bound, bounded)
+    if len(in_bound) >= 2:
+        squared[in_bound] = solution.hull.own_squared_distances()
     else:
-        squared[inside] = np.nan
+        squared[in_bound] = np.nan
     return squared
 
 
-def _distances_to_hull(solution: DualSolution, inside: IndexArray, rows: IndexArray) -> FloatArray:
+def _distances_to_hull(
+    solution: DualSolution, in_bound: IndexArray, rows: IndexArray
+) -> FloatArray:
     K, diagonal = solution.problem.K, solution.problem.K.diagonal()
     squared = np.empty(len(rows))
     for start in range(0, len(rows), _COLUMNS_AT_ONCE):
         block = slice(start, start + _COLUMNS_AT_ONCE)
         part = rows[block]
-        squared[block] = solution.hull.squared_distances(K.block(inside, part), diagonal[part])
+        squared[block] = solution.hull.squared_distances(K.block(in_bound, part), diagonal[part])
     return squared
 
 
 def span_exists(solution: DualSolution) -> BoolArray:
     """Tell for which rows the box leaves any ``lambda`` at all.
 
-    For a support vector p, in-bound or bounded,
-    ``sum_{i in I, i != p, y_i = y_p} C_i + y_p sum_{i in B, i != p} y_i C_i >= 0``.
+    For a support vector p, in-bound or bounded, Lemma 1 asks for
+    ``sum_{i in I, i != p, y_i = y_p} C_i + y_p sum_{i in B, i != p} y_i C_i >= 0``. With
+    ``sum(y alpha) = 0`` that says that the other in-bound rows have room for what p leaves,
+
+    ``sum_{i in I, i != p} (C_i - alpha_i if y_i = y_p else alpha_i) >= alpha_p``,
+
+    which is computed here, because it does not subtract the costs of bounded rows from each other.
 
     Parameters
     ----------
@@ -90,13 +97,23 @@ def span_exists(solution: DualSolution) -> BoolArray:
     Sarafis, Diou and Delopoulos, "Span error bound for weighted SVM with applications in
     hyperparameter selection", Lemma 1.
     """
-    y, costs = solution.problem.y, solution.problem.costs
-    inside, bounded = solution.in_bound, solution.bounded
-    in_class = np.where(y > 0, costs[inside & (y > 0)].sum(), costs[inside & (y < 0)].sum())
-    total = in_class - np.where(inside, costs, 0.0)
-    total += y * (y[bounded] @ costs[bounded]) - np.where(bounded, costs, 0.0)
-    exists: BoolArray = (solution.alpha == 0) | (total >= -_SUM_ROUNDING * costs.sum())
+    problem, alpha, in_bound = solution.problem, solution.alpha, solution.in_bound
+    exists: BoolArray = alpha == 0
+    if in_bound.any():
+        for label in (-1.0, 1.0):
+            room = np.where(problem.y == label, problem.costs - alpha, alpha)
+            of_others = _sums_of_others(np.where(in_bound, room, 0.0))
+            enough = of_others >= alpha - _ROOM_ROUNDING * (of_others + alpha)
+            exists |= (problem.y == label) & enough & (of_others > 0)
     return exists
+
+
+def _sums_of_others(values: FloatArray) -> FloatArray:
+    """Return the sum of all other values for each row, without cancellation at the largest."""
+    largest = int(values.argmax())
+    sums: FloatArray = values.sum() - values
+    sums[largest] = np.delete(values, largest).sum()
+    return sums
 
 
 def box_squared_spans(solution: DualSolution) -> FloatArray:
@@ -127,25 +144,25 @@ def box_squared_spans(solution: DualSolution) -> FloatArray:
     support = np.flatnonzero(alpha)
     exists = span_exists(solution)
     squared[support] = np.nan
-    inside = np.flatnonzero(solution.in_bound)
-    if not len(inside):
+    in_bound = np.flatnonzero(solution.in_bound)
+    if not len(in_bound):
         return squared
     hull = solution.hull
-    G = hull.centred(problem.K.block(inside, inside))
+    G = hull.centred(problem.K.block(in_bound, in_bound))
     qp = BoxQP(G / hull.scale)
-    y, costs, diagonal = problem.y[inside], problem.costs[inside], problem.K.diagonal()
+    y, costs, diagonal = problem.y[in_bound], problem.costs[in_bound], problem.K.diagonal()
     for p in support[exists[support]]:
         sign = y * problem.y[p]
         to_zero, to_cost = (
-            -sign * alpha[inside] / alpha[p],
-            sign * (costs - alpha[inside]) / alpha[p],
+            -sign * alpha[in_bound] / alpha[p],
+            sign * (costs - alpha[in_bound]) / alpha[p],
         )
         lower, upper = np.minimum(to_zero, to_cost), np.maximum(to_zero, to_cost)
         if solution.in_bound[p]:
-            lower[inside == p] = upper[inside == p] = -1.0
-            G_Ip, G_pp, total = np.zeros(len(inside)), 0.0, 0.0
+            lower[in_bound == p] = upper[in_bound == p] = -1.0
+            G_Ip, G_pp, total = np.zeros(len(in_bound)), 0.0, 0.0
         else:
-            K_Ip = problem.K.block(inside, np.array([p]))[:, 0]
+            K_Ip = problem.K.block(in_bound, np.array([p]))[:, 0]
             G_Ip = K_Ip - hull.row_means - K_Ip.mean() + hull.mean
             G_pp, total = diagonal[p] - 2 * K_Ip.mean() + hull.mean, 1.0
         if upper.sum() - total <= _SINGLE_POINT * np.abs(upper).sum():

@@ -115,7 +115,7 @@ class ClassCosts(ComposableWeighting):
                     f"`per_class` must name exactly the labels {labels}, got {list(per_class)}."
                 )
             settings = tuple(per_class[label] for label in labels)
-        elif isinstance(per_class, Sequence):
+        elif isinstance(per_class, Sequence | np.ndarray) and not isinstance(per_class, str):
             settings = tuple(per_class)
         else:
             settings = (per_class,) * len(labels)
@@ -126,6 +126,8 @@ class ClassCosts(ComposableWeighting):
                     f"`{argument}` must have one entry for each of the labels {labels}, "
                     f"got {list(values)}."
                 )
+        if len(set(names)) < len(names):
+            raise ValueError(f"`names` must differ from each other, got {list(names)}.")
         return replace(self, per_class=settings, names=names)
 
     @property
@@ -242,43 +244,46 @@ class ProductWeighting(ComposableWeighting):
 
     def bind(self, data: Dataset) -> "ProductWeighting":
         """Return the product of the bound factors."""
-        return ProductWeighting(bound(self.first, data), bound(self.second, data))
+        return ProductWeighting(bind_to(self.first, data), bind_to(self.second, data))
 
     @property
     def space(self) -> Space:
         """The parameters that are searched, by either factor."""
-        owners = [f"the {place} factor {type(factor).__name__}" for place, factor in self._parts()]
-        return merged_space(dict(zip(owners, (self.first.space, self.second.space), strict=True)))
+        return merged_space(
+            {
+                f"the first factor {type(self.first).__name__}": self.first.space,
+                f"the second factor {type(self.second).__name__}": self.second.space,
+            }
+        )
 
     def costs(self, data: Dataset, params: Params) -> FloatArray:
         """Return the product of the two costs of every row."""
         product: FloatArray = self.first.costs(data, params) * self.second.costs(data, params)
         return product
 
-    def _parts(self) -> list[tuple[str, Weighting]]:
-        return [("first", self.first), ("second", self.second)]
-
 
 def is_weighting(candidate: Any) -> bool:
     """Tell whether an object offers what a weighting must."""
+    if isinstance(candidate, type):
+        return False  # a class whose parentheses were forgotten
     if isinstance(candidate, ComposableWeighting):
         return True  # the space of some is known only after `bind`
     return hasattr(candidate, "space") and callable(getattr(candidate, "costs", None))
 
 
-def bound(weighting: Weighting, data: Dataset) -> Weighting:
+def bind_to(weighting: Weighting, data: Dataset) -> Weighting:
     """Return the weighting for these data; one without `bind` serves any data."""
     bind = getattr(weighting, "bind", None)
     return weighting if bind is None else bind(data)
 
 
 def sample_costs(weighting: Weighting, data: Dataset, params: Params) -> FloatArray:
-    """Return the cost of every row of the data, checked.
+    """Return the cost of every row of the data.
 
     Raises
     ------
     ValueError
-        If the weighting gives a cost that is negative or not finite, or not one for each row.
+        If the weighting does not give one finite number for each row.
     """
     return as_numbers(weighting.costs(data, params), "costs", len(data))
 

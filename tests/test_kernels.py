@@ -12,7 +12,8 @@ from sklearn.metrics.pairwise import (
 
 from span_hpo import RBF, Float, FunctionKernel, Int, Laplacian, Linear, Polynomial, Precomputed
 from span_hpo.errors import SolverError
-from span_hpo.kernels import KernelCache, KernelMatrix, as_kernel, as_kernel_blocks, kernel_times
+from span_hpo.gram import KernelMatrix, as_kernel_blocks, kernel_times
+from span_hpo.kernels import KernelCache, as_kernel
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 5))

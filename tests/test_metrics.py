@@ -149,7 +149,7 @@ def test_callable_metrics():
     weighted = as_metrics(own_weighted_metric, weighted=True)[0]
     assert weighted.loss(y, f, w) == np.average(f, weights=w)
     assert weighted.name == "own_weighted_metric"
-    with pytest.raises(ValueError, match="`metric` own_metric must take an argument `weight`"):
+    with pytest.raises(ValueError, match="`metric` own_metric must take an argument `weight` or"):
         as_metrics(own_metric, weighted=True)
 
 
@@ -158,7 +158,7 @@ def test_callable_that_returns_no_number(wrong):
     """A failed metric is an error, never a loss."""
     y, f, w = example()
     metric = as_metrics(lambda y, f: wrong, weighted=False)[0]
-    with pytest.raises(ValueError, match=r"must be a finite number, got"):
+    with pytest.raises(ValueError, match=r"must (be a finite|return one) number, got"):
         metric.loss(y, f, w)
 
 

@@ -190,7 +190,9 @@ def test_changed_private_function_is_not_used(monkeypatch, change):
 def test_iteration_limit_is_told():
     """A fit that LIBSVM does not finish and the polish cannot mend warns and is marked."""
     problem = moons_problem(200, cost=1e4)
-    with pytest.warns(ConvergenceWarning, match="stopped after `max_iter` = 3 iterations"):
+    with pytest.warns(
+        ConvergenceWarning, match="LIBSVM stopped at `max_iter` = 3 with a KKT violation"
+    ):
         solution = solve(problem, max_iter=3, polish=False)
     assert not solution.converged
     assert solution.kkt_violation() > 1e-3

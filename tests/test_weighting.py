@@ -3,7 +3,7 @@ import pytest
 
 from span_hpo import ClassCosts, Float, PowerScore, SigmoidScore, SpanObjective, UniformCost
 from span_hpo.data import as_dataset
-from span_hpo.weighting import bound, sample_costs
+from span_hpo.weighting import bind_to, sample_costs
 
 X = np.arange(8.0).reshape(4, 2)
 Q = np.array([0.0, 0.25, 0.5, 1.0])
@@ -11,7 +11,7 @@ DATA = as_dataset(X, [-1, 1, -1, 1], scores=Q)
 
 
 def costs(weighting, params=None, data=DATA):
-    return sample_costs(bound(weighting, data), data, params or {})
+    return sample_costs(bind_to(weighting, data), data, params or {})
 
 
 def test_uniform_cost():
@@ -27,7 +27,7 @@ def test_class_costs_by_label():
     assert found.tolist() == [2.0, 5.0, 2.0, 5.0]
     for fixed in ({-1: 2.0, 1: 5.0}, [2.0, 5.0], (2.0, 5.0)):
         assert costs(ClassCosts(fixed)).tolist() == found.tolist()
-    half = bound(ClassCosts({-1: 2.0, 1: Float(1, 9)}), DATA)
+    half = bind_to(ClassCosts({-1: 2.0, 1: Float(1, 9)}), DATA)
     assert half.space == {"C_1": Float(1, 9)}
     assert half.costs(DATA, {"C_1": 5.0}).tolist() == found.tolist()
 
@@ -47,12 +47,12 @@ def test_class_costs_by_label():
 def test_names_of_class_costs(labels, names):
     """Parameters are named after the labels; names that would collide are numbered."""
     data = as_dataset(X, labels * 2)
-    assert list(bound(ClassCosts(), data).space) == names
+    assert list(bind_to(ClassCosts(), data).space) == names
 
 
 def test_names_of_class_costs_can_be_chosen():
     """`names` replaces the names made from the labels."""
-    weighting = bound(ClassCosts(names=["low", "high"]), DATA)
+    weighting = bind_to(ClassCosts(names=["low", "high"]), DATA)
     assert weighting.costs(DATA, {"low": 1.0, "high": 3.0}).tolist() == [1, 3, 1, 3]
 
 
@@ -87,13 +87,18 @@ def test_scores_by_name():
 
 def test_weightings_multiply():
     """A product multiplies row by row and searches what both search."""
-    assert list(bound(SigmoidScore(C=1.0) * ClassCosts(), DATA).space) == ["A", "B", "C_-1", "C_1"]
-    product = bound(ClassCosts() * SigmoidScore(C=1.0), DATA)
+    assert list(bind_to(SigmoidScore(C=1.0) * ClassCosts(), DATA).space) == [
+        "A",
+        "B",
+        "C_-1",
+        "C_1",
+    ]
+    product = bind_to(ClassCosts() * SigmoidScore(C=1.0), DATA)
     assert list(product.space) == ["C_-1", "C_1", "A", "B"]
     params = {"C_-1": 2.0, "C_1": 4.0, "A": 3.0, "B": 0.1}
     expected = [2, 4, 2, 4] / (1 + np.exp(-3 * (Q - 0.1)))
     np.testing.assert_allclose(product.costs(DATA, params), expected)
-    triple = bound(ClassCosts([1, 2]) * PowerScore(C=1, tau=1) * UniformCost(3), DATA)
+    triple = bind_to(ClassCosts([1, 2]) * PowerScore(C=1, tau=1) * UniformCost(3), DATA)
     np.testing.assert_allclose(triple.costs(DATA, {}), 3 * Q * [1, 2, 1, 2])
 
 
@@ -116,9 +121,9 @@ def test_users_own_weighting():
     """Anything with `space` and `costs` is a weighting, alone or in a product."""
     data = as_dataset(X, [0, 1, 0, 1], groups=["a", "a", "b", "b"])
     assert costs(OwnRule(), {"per_group": 7.0}, data).tolist() == [1, 1, 7, 7]
-    product = bound(UniformCost(2.0) * OwnRule(), data)
+    product = bind_to(UniformCost(2.0) * OwnRule(), data)
     assert product.costs(data, {"per_group": 7.0}).tolist() == [2, 2, 14, 14]
-    other_way = bound(OwnRule() * UniformCost(2.0), data)
+    other_way = bind_to(OwnRule() * UniformCost(2.0), data)
     assert other_way.costs(data, {"per_group": 7.0}).tolist() == [2, 2, 14, 14]
 
 
@@ -178,7 +183,6 @@ def test_rule_that_gives_wrong_costs():
         ([1, np.nan, 1, 1], "`costs` must be finite, got nan in row 1"),
         ([1, -1, 1, 1], "`costs` must not be negative, got -1.0 in row 1"),
     ):
-        objective = SpanObjective(X, [0, 1, 0, 1], kernel="linear", weighting=Wrong(values))
         with pytest.raises(ValueError, match="`costs` must") as caught:
-            objective({})
+            SpanObjective(X, [0, 1, 0, 1], kernel="linear", weighting=Wrong(values))({})
         assert message in str(caught.value)

@@ -1,0 +1,100 @@
+"""Kernel matrices: held in memory, or given block by block."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from scipy.linalg import blas
+
+from span_hpo.arrays import FloatArray, IndexArray
+
+_ASYMMETRY = 1e-8  # relative to the largest entry of a given kernel matrix
+_SPARSE_SHARE = 0.2  # below this share of nonzero coefficients, gathering rows beats dsymv
+
+Rows: TypeAlias = IndexArray | slice
+ALL: slice = slice(None)
+
+
+class KernelBlocks(Protocol):
+    """What a `Problem` needs of a kernel matrix: its size, its diagonal and any block.
+
+    Rows and columns of a block are arrays of indices, or ``slice(None)`` for all of them.
+    """
+
+    def __len__(self) -> int: ...
+
+    def diagonal(self) -> FloatArray:
+        """Return ``K_ii`` of every row."""
+
+    def block(self, rows: Rows, columns: Rows) -> FloatArray:
+        """Return ``K_ij`` for the given rows and columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelMatrix:
+    """A kernel matrix that is held in memory: checked, symmetric, read-only.
+
+    Attributes
+    ----------
+    values
+        The matrix, shape (l, l), float64, C order.
+    """
+
+    values: FloatArray
+
+    def __post_init__(self) -> None:
+        view = self.values.view()  # the caller's array stays writable for the caller
+        view.setflags(write=False)
+        object.__setattr__(self, "values", view)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def diagonal(self) -> FloatArray:
+        """Return ``K_ii`` of every row, shape (l,)."""
+        return self.values.diagonal()
+
+    def block(self, rows: Rows, columns: Rows) -> FloatArray:
+        """Return ``K_ij`` for the given rows and columns."""
+        if isinstance(rows, slice) or isinstance(columns, slice):
+            return self.values[rows, columns]
+        return self.values[rows[:, None], columns]
+
+
+def as_kernel_blocks(K: Any) -> KernelBlocks:
+    """Return `K` itself if it gives blocks, else the checked matrix that it holds.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is not a square, symmetric matrix of finite numbers.
+    """
+    if hasattr(K, "block") and hasattr(K, "diagonal"):
+        return K  # type: ignore[no-any-return]  # duck-typed: anything with blocks
+    return checked_matrix(K, "K")
+
+
+def checked_matrix(K: Any, name: str) -> KernelMatrix:
+    """Return a kernel matrix given by the user as a `KernelMatrix`."""
+    matrix = np.asarray(K)
+    if matrix.dtype.kind not in "fiub":
+        raise TypeError(f"`{name}` must hold real numbers, got dtype {matrix.dtype}.")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"`{name}` must be a square kernel matrix, got shape {matrix.shape}.")
+    values = np.ascontiguousarray(matrix, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"`{name}` must be finite, got NaN or infinity.")
+    gap = float(np.abs(values - values.T).max(initial=0.0))
+    if gap > _ASYMMETRY * np.abs(values).max(initial=0.0):
+        raise ValueError(f"`{name}` must be symmetric, got |K - K'| up to {gap:.3g}.")
+    return KernelMatrix((values + values.T) / 2 if gap else values)
+
+
+def kernel_times(K: KernelBlocks, coefficients: FloatArray) -> FloatArray:
+    """Return ``K @ coefficients``, reading only what the nonzero coefficients need."""
+    nonzero = np.flatnonzero(coefficients)
+    if isinstance(K, KernelMatrix) and len(nonzero) > _SPARSE_SHARE * len(K):
+        # Symmetric: dsymv reads half of the matrix; the transpose is Fortran order, so no copy.
+        product: FloatArray = blas.dsymv(1.0, K.values.T, coefficients)
+        return product
+    return coefficients[nonzero] @ K.block(nonzero, ALL)
