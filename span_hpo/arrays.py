@@ -1,6 +1,6 @@
 """Names for the arrays that travel between the stages."""
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,3 +9,11 @@ Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 IndexArray: TypeAlias = NDArray[np.intp]
+
+AnyArray = TypeVar("AnyArray", bound=NDArray[Any])
+
+
+def read_only(array: AnyArray) -> AnyArray:
+    """Return the array itself, protected from being changed in place."""
+    array.setflags(write=False)
+    return array

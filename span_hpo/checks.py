@@ -16,7 +16,10 @@ def real(name: str, value: Any, *, above: float = -math.inf, at_least: float = -
     if getattr(value, "ndim", None) == 0:
         value = value.item()
     if isinstance(value, Real) and not isinstance(value, bool):
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
         if math.isfinite(number) and number > above and number >= at_least:
             return number
     limits = ""

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from span_hpo.arrays import Array, FloatArray, IndexArray
+from span_hpo.arrays import Array, FloatArray, IndexArray, read_only
 
 ONLY_SCORE = "score"  # the name of the scores when there is one array of them
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Checked training data.
+    """Checked training data: copies that nobody can change.
 
     Attributes
     ----------
@@ -111,15 +111,15 @@ def as_dataset(X: Any, y: Any, *, scores: Any = None, groups: Any = None) -> Dat
     classes = _two_classes(labels)
     named = _named_scores(scores)
     return Dataset(
-        X=features,
-        y=np.where(labels == classes[1], 1.0, -1.0),
-        labels=labels,
-        classes=classes,
+        X=read_only(features),
+        y=read_only(np.where(labels == classes[1], 1.0, -1.0)),
+        labels=read_only(labels.copy()),
+        classes=read_only(classes),
         scores={
-            name: as_numbers(values, "scores" if name == ONLY_SCORE else f"scores[{name!r}]", count)
+            name: read_only(as_numbers(values, _score_argument(name), count))
             for name, values in named.items()
         },
-        groups=None if groups is None else _as_groups(groups, count),
+        groups=None if groups is None else read_only(_as_groups(groups, count)),
         feature_names=_feature_names(X),
     )
 
@@ -209,7 +209,7 @@ def _two_classes(labels: Array) -> Array:
 def _as_groups(groups: Any, count: int) -> Array:
     column = as_column(groups, "groups", count)
     _check_present(column, "groups")
-    return column
+    return column.copy()
 
 
 def _check_present(column: Array, name: str) -> None:
@@ -217,15 +217,24 @@ def _check_present(column: Array, name: str) -> None:
     if column.dtype.kind == "f":
         missing = ~np.isfinite(column)
     else:
-        # Only a missing value (NaN, NaT, pandas' NA) is not equal to itself.
-        missing = np.array(
-            [value is None or (value == value) is not True for value in column.tolist()]
-        )
+        missing = np.array([_is_missing(value) for value in column.tolist()])
     if missing.any():
         row = int(missing.argmax())
         raise ValueError(
             f"`{name}` must have a label in every row, got {column[row]} in row {row}."
         )
+
+
+def _is_missing(label: Any) -> bool:
+    """Tell whether a label is None, NaN, NaT or pandas' NA: only these do not equal themselves."""
+    try:
+        return label is None or not label == label  # noqa: SIM201  NaN != NaN
+    except TypeError:
+        return True  # NA == NA is neither true nor false
+
+
+def _score_argument(name: str) -> str:
+    return "scores" if name == ONLY_SCORE else f"scores[{name!r}]"
 
 
 def _named_scores(scores: Any) -> dict[str, Any]:

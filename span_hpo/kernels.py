@@ -6,6 +6,7 @@ kernel parameter changes. That is what makes a trial cheaper than a fit on the f
 """
 
 import functools
+import pickle
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -25,6 +26,8 @@ from span_hpo.space import Float, Hyperparameter, Params, Space, searched, value
 
 _CANCELLED = 1e-6  # squared distances below this share of the norms are formed from differences
 _PAIRS_AT_ONCE = 100_000  # pairs of rows whose differences are held in memory together
+_TYPICAL_RANGE = 1e-300, 1e300  # (squared) distances for which a width can be written
+_HIGHEST_DEGREE = 1000
 _MEDIAN_ROWS = 2000  # rows that the default widths look at
 
 T = TypeVar("T")
@@ -162,7 +165,7 @@ class Polynomial(Kernel):
     Parameters
     ----------
     degree
-        Whole number of at least 1.
+        Whole number from 1 to 1000.
     gamma
         Scale of the inner products; by default searched over [0.01, 10] divided by the median
         nonzero squared norm of the rows.
@@ -184,7 +187,7 @@ class Polynomial(Kernel):
     def check(self, name: str, value: Any) -> Any:
         """Return the value of one hyperparameter, or raise ``ValueError``."""
         if name == "degree":
-            return whole(name, value, at_least=1)
+            return whole(name, value, at_least=1, at_most=_HIGHEST_DEGREE)
         if name == "coef0":
             return real(name, value, at_least=0)
         return super().check(name, value)
@@ -319,7 +322,8 @@ class KernelCache:
     def matrix(self, params: Params, rows: IndexArray | None = None) -> KernelMatrix:
         """Return the kernel matrix of all rows, or of some of them in the given order."""
         values = self.kernel.values(params) if self._fixed is None else self._fixed
-        key = tuple(values.items())
+        # Pickles tell 1 from True, and a list from what it was before it was changed.
+        key = pickle.dumps(values)
         statistic = self._statistic.get((), lambda: self.kernel.statistic(self.X))
         if rows is not None and self.kernel.space and not self._matrix.holds(key):
             # Widths differ from trial to trial: build no more than this one looks at.
@@ -399,6 +403,8 @@ def _width_range(distances: FloatArray, highest: float = 100.0) -> Float:
     nonzero = distances[distances > 0]
     # Rows that all coincide have one kernel matrix, whatever the width.
     typical = float(np.median(nonzero)) if len(nonzero) else 1.0
+    if not _TYPICAL_RANGE[0] < typical < _TYPICAL_RANGE[1]:
+        raise ValueError(f"`X` must be scaled: its rows are {typical:.1e} apart in the median.")
     return Float(0.01 / typical, highest / typical, log=True)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from span_hpo.arrays import BoolArray, FloatArray, IndexArray
+from span_hpo.arrays import BoolArray, FloatArray, IndexArray, read_only
 from span_hpo.solver import DualSolution, solve
 from span_hpo.spans import free_squared_spans
 from span_hpo.threads import one_blas_thread
@@ -97,7 +97,7 @@ def leave_one_out(solution: DualSolution, method: str = "span") -> LeaveOneOut:
         values[p] = _refitted_value(solution, int(p))
     return LeaveOneOut(
         y=y,
-        decision_values=values,
+        decision_values=read_only(values),
         squared_spans=squared_spans,
         method=method,
         n_undefined=int(np.count_nonzero(undefined)),

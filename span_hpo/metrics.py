@@ -120,9 +120,10 @@ class PlattSigmoid:
 def platt_sigmoid(y: FloatArray, f: FloatArray, w: FloatArray) -> PlattSigmoid:
     """Fit a sigmoid that does not fall to decision values.
 
-    Minimises over ``slope >= 0`` the weighted cross-entropy with the targets ``(N+ + 1)/(N+ + 2)`` and
-    ``1/(N- + 2)`` instead of 1 and 0, where N+ and N- are the weights of the two classes, scaled
-    so that all weights have mean 1. A damped Newton method on two variables.
+    Minimises over ``slope >= 0`` the weighted cross-entropy with the targets
+    ``(N+ + 1)/(N+ + 2)`` and ``1/(N- + 2)`` instead of 1 and 0, where N+ and N- are the weights of
+    the two classes, scaled so that all weights have mean 1. A damped Newton method on two
+    variables.
 
     References
     ----------
@@ -244,7 +245,10 @@ def _as_metric(metric: Any, weighted: bool) -> Metric:
             f"or a tuple of these, got {metric!r}."
         )
     name = getattr(metric, "__name__", type(metric).__name__)
-    accepted = inspect.signature(metric).parameters
+    try:
+        accepted = set(inspect.signature(metric).parameters)
+    except ValueError:
+        accepted = set()  # some functions written in C do not tell their arguments
     argument = next((known for known in _WEIGHT_ARGUMENTS if known in accepted), None)
     if weighted and argument is None:
         raise ValueError(

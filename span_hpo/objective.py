@@ -14,7 +14,14 @@ from span_hpo.data import as_dataset, as_numbers
 from span_hpo.kernels import KernelCache, Precomputed, as_kernel
 from span_hpo.loo import METHODS, LeaveOneOut, leave_one_out
 from span_hpo.metrics import as_metrics
-from span_hpo.solver import DEFAULT_MAX_ITER, DEFAULT_TOL, Problem, checked_costs, solve
+from span_hpo.solver import (
+    DEFAULT_MAX_ITER,
+    DEFAULT_TOL,
+    Problem,
+    checked_costs,
+    checked_max_iter,
+    solve,
+)
 from span_hpo.space import Params, Space, checked_params, grid, merged_space
 from span_hpo.weighting import ClassCosts, Weighting, bind_to, is_weighting, sample_costs
 
@@ -107,7 +114,7 @@ class SpanObjective:
         tol: float = DEFAULT_TOL,
         max_iter: int = DEFAULT_MAX_ITER,
     ) -> None:
-        if loo_method not in METHODS:
+        if not isinstance(loo_method, str) or loo_method not in METHODS:
             raise ValueError(f"`loo_method` must be one of {list(METHODS)}, got {loo_method!r}.")
         if weighting is not None and not is_weighting(weighting):
             raise TypeError(
@@ -121,7 +128,7 @@ class SpanObjective:
         self.metric_weight = _as_weight(metric_weight, len(self.data))
         self.loo_method = loo_method
         self.tol = real("tol", tol, above=0)
-        self.max_iter = whole("max_iter", max_iter, at_least=1)
+        self.max_iter = checked_max_iter(max_iter)
         self.space: Space = merged_space(
             {"the kernel": self.kernel.space, "the weighting": self.weighting.space}
         )
@@ -209,7 +216,9 @@ class SpanObjective:
             max_iter=self.max_iter,
             **self.kernel.svc_arguments(**self.kernel.values(params)),
         )
-        model.fit(X, self.data.labels[kept], sample_weight=costs[kept])
+        # On class numbers: scikit-learn refuses some labels, such as 0.5 and 1.5 or dates.
+        model.fit(X, (self.data.y[kept] > 0).astype(int), sample_weight=costs[kept])
+        model.classes_ = self.data.classes.copy()
         if self.data.feature_names is not None:
             model.feature_names_in_ = self.data.feature_names
         return model

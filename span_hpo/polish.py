@@ -157,7 +157,10 @@ def polished(start: DualPoint) -> DualPoint:
             if not violated.any():
                 unchanged = np.count_nonzero(working) == len(W)
                 return replace(point, hull=hull) if unchanged else point
-            working |= violated
+            if working.any():
+                working |= violated
+            # With nobody inside, `b` is not determined: the next round starts from a pair of rows
+            # that contradict each other.
             crossed = False
             continue
         found = None

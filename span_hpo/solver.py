@@ -9,6 +9,7 @@ module knows LIBSVM.
 """
 
 import functools
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ import sklearn
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from span_hpo.arrays import BoolArray, FloatArray, IndexArray
+from span_hpo.arrays import BoolArray, FloatArray, IndexArray, read_only
 from span_hpo.checks import real, whole
 from span_hpo.data import as_numbers
 from span_hpo.errors import SolverError
@@ -30,6 +31,8 @@ from span_hpo.threads import one_blas_thread
 
 DEFAULT_TOL = 1e-3  # LIBSVM's stopping tolerance, in units of the margin
 DEFAULT_MAX_ITER = 1_000_000
+_SINGLE_RANGE = 1e-20, 1e20  # kernel values that LIBSVM's single precision holds with room to spare
+_MOST_ITERATIONS = 2**31 - 1  # LIBSVM counts in 32 bits
 _CACHE_LIMIT = 2000.0  # megabytes; LIBSVM allocates only what it uses
 
 
@@ -42,7 +45,7 @@ class Problem:
     K
         Kernel matrix, shape (l, l); or any object with ``len()``, ``diagonal()`` and
         ``block(rows, columns)``, each an array of indices or ``slice(None)``, which is trusted to
-        be symmetric and finite.
+        be symmetric and finite. A float64 array is not copied: leave it unchanged.
     y
         Labels, shape (l,), -1 or +1.
     costs
@@ -65,7 +68,7 @@ class Problem:
         if not (np.abs(y) == 1.0).all():
             raise ValueError(f"`y` must hold -1 and +1 only, got {np.unique(y)[:5].tolist()}.")
         costs = checked_costs(self.costs, y)
-        for name, value in (("K", K), ("y", y), ("costs", costs)):
+        for name, value in (("K", K), ("y", read_only(y)), ("costs", read_only(costs))):
             object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
@@ -215,7 +218,7 @@ def solve(
     SolverError
         If LIBSVM's answer is not finite.
     """
-    tol, max_iter = real("tol", tol, above=0), whole("max_iter", max_iter, at_least=1)
+    tol, max_iter = real("tol", tol, above=0), checked_max_iter(max_iter)
     # LIBSVM drops rows with cost 0 and renumbers the rest, so they never reach it.
     everyone = bool(problem.costs.all())
     fitted = problem if everyone else problem.take(np.flatnonzero(problem.costs))
@@ -237,9 +240,9 @@ def solve(
     in_bound = (alpha > 0) & (alpha < problem.costs)
     solution = DualSolution(
         problem=problem,
-        alpha=alpha,
+        alpha=read_only(alpha),
         b=b,
-        decision_values=decision_values,
+        decision_values=read_only(decision_values),
         in_bound=in_bound,
         bounded=(alpha > 0) & ~in_bound,
         converged=point.offset_gap <= 2 * tol if polish else finished,
@@ -259,6 +262,11 @@ def solve(
     return solution
 
 
+def checked_max_iter(max_iter: Any) -> int:
+    """Return a limit of iterations that LIBSVM can count to."""
+    return whole("max_iter", max_iter, at_least=1, at_most=_MOST_ITERATIONS)
+
+
 def _libsvm_alpha(
     K: KernelBlocks, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
 ) -> tuple[FloatArray, bool]:
@@ -269,12 +277,27 @@ def _libsvm_alpha(
     """
     fit = _private_fit() or _public_fit
     matrix = np.ascontiguousarray(K.block(ALL, ALL))
+    unit = _kernel_unit(matrix)
+    if unit != 1:
+        matrix, costs = matrix / unit, costs * unit
+        if not (np.isfinite(costs).all() and costs.all()):
+            raise SolverError(
+                f"The costs times kernel values of about {unit:.0e} are out of range."
+            )
     support, of_support, finished = fit(matrix, (y < 0).astype(float), costs, tol, max_iter)
     alpha = np.zeros(len(y))
-    alpha[support] = of_support
+    alpha[support] = of_support / unit
     if not np.isfinite(alpha.sum()):
         raise SolverError("LIBSVM returned dual variables that are not finite.")
     return alpha, finished
+
+
+def _kernel_unit(matrix: FloatArray) -> float:
+    """Return a power of two that brings the matrix into the range of single precision; mostly 1."""
+    largest = float(np.abs(matrix.diagonal()).max())
+    if largest == 0 or _SINGLE_RANGE[0] < largest < _SINGLE_RANGE[1]:
+        return 1.0
+    return 2.0 ** math.frexp(largest)[1]
 
 
 _Fit = Callable[

@@ -13,6 +13,7 @@ import numpy as np
 
 from span_hpo.checks import real, whole
 
+_LARGEST_INT = 2**53  # the last up to which every whole number is a float
 _STEP_ROUNDING = 1e-9  # relative: 0.3 / 0.1 is three steps, although it is computed as 2.99...
 _GRID_DIGITS = 15  # significant digits of a linear grid: 0.1 * 3 becomes 0.3, as it is written
 
@@ -40,10 +41,15 @@ class Float:
         object.__setattr__(self, "low", real("low", self.low))
         object.__setattr__(self, "high", real("high", self.high))
         _check_range(self.low, self.high, self.log)
+        if not math.isfinite(self.high - self.low):
+            raise ValueError(
+                f"`high` - `low` must be a finite number, got {self.low!r} and {self.high!r}."
+            )
         if self.step is not None:
             if self.log:
                 raise ValueError(f"`step` must be None when `log` is True, got {self.step!r}.")
-            object.__setattr__(self, "step", real("step", self.step, above=0))
+            least = (self.high - self.low) / _LARGEST_INT
+            object.__setattr__(self, "step", real("step", self.step, above=least))
 
     def grid(self, points: int) -> list[float]:
         """Return `points` evenly spaced values (geometrically with `log`), both ends included.
@@ -51,6 +57,7 @@ class Float:
         One point is the middle of the range. With `step` each value moves to the nearest step,
         and values that meet become one.
         """
+        points = whole("points", points, at_least=1)
         if self.low == self.high:
             return [self.low]
         if self.log:
@@ -66,9 +73,10 @@ class Float:
         return values
 
     def _written(self, value: float) -> float:
-        """Round away what binary arithmetic adds to the decimals of the range."""
+        """Round away what binary arithmetic adds to the decimals, without leaving the range."""
         largest = max(abs(self.low), abs(self.high))
-        return round(value, _GRID_DIGITS - 1 - math.floor(math.log10(largest)))
+        written = round(value, _GRID_DIGITS - 1 - math.floor(math.log10(largest)))
+        return min(max(written, self.low), self.high)
 
     def sample(self, rng: np.random.Generator) -> float:
         """Return one value, drawn uniformly (log-uniformly with `log`)."""
@@ -85,7 +93,7 @@ class Float:
 
     def _at_step(self, k: int) -> float:
         assert self.step is not None
-        return min(self._written(self.low + k * self.step), self.high)
+        return self._written(self.low + k * self.step)
 
 
 @dataclass(frozen=True)
@@ -105,8 +113,9 @@ class Int:
     log: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "low", whole("low", self.low))
-        object.__setattr__(self, "high", whole("high", self.high))
+        for name in ("low", "high"):
+            number = whole(name, getattr(self, name), at_least=-_LARGEST_INT, at_most=_LARGEST_INT)
+            object.__setattr__(self, name, number)
         _check_range(self.low, self.high, self.log)
 
     def grid(self, points: int) -> list[int]:

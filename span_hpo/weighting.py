@@ -119,6 +119,8 @@ class ClassCosts(ComposableWeighting):
             settings = tuple(per_class)
         else:
             settings = (per_class,) * len(labels)
+        if isinstance(self.names, str) or not isinstance(self.names, Sequence | None):
+            raise TypeError(f"`names` must be a list of names, got {self.names!r}.")
         names = _class_names(labels) if self.names is None else tuple(self.names)
         for argument, values in (("per_class", settings), ("names", names)):
             if len(values) != len(labels):
@@ -258,8 +260,7 @@ class ProductWeighting(ComposableWeighting):
 
     def costs(self, data: Dataset, params: Params) -> FloatArray:
         """Return the product of the two costs of every row."""
-        product: FloatArray = self.first.costs(data, params) * self.second.costs(data, params)
-        return product
+        return sample_costs(self.first, data, params) * sample_costs(self.second, data, params)
 
 
 def is_weighting(candidate: Any) -> bool:

@@ -142,5 +142,6 @@ def test_splice_row_of_table_2(tmp_path):
     assert round(chosen["worst_of_ties"], 4) == picked
     assert round(chosen["least_on_grid"], 4) == least
     assert round(chosen["rmse"], 3) == 0.015
-    assert round(np.mean([int(row["n_in_bound"]) for row in found.rows])) in (148, 149)
+    # 148.5 here: the paper's 148 is rounded down, or counts a few rows at their bound otherwise.
+    assert abs(np.mean([int(row["n_in_bound"]) for row in found.rows]) - 148) < 1
     assert round(np.mean([int(row["n_support"]) for row in found.rows])) == 582

@@ -36,8 +36,23 @@ def test_features_become_double_precision(kind):
     data = as_dataset(given, Y)
     assert data.X.dtype == np.float64
     np.testing.assert_array_equal(data.X, given.astype(float))
-    data.X[0, 0] = 99.0
-    assert given[0, 0] != 99.0
+    with pytest.raises(ValueError, match="read-only"):
+        data.X[0, 0] = 99.0
+    given[0, 0] = 1
+    assert data.X[0, 0] == 0.0
+
+
+def test_nobody_can_change_the_data():
+    """Labels, groups and scores are copies that are read-only."""
+    y, groups, q = Y.copy(), np.array(["a", "b", "a", "b"]), np.ones(4)
+    data = as_dataset(X, y, groups=groups, scores=q)
+    y[:], groups[:], q[:] = 7, "z", 0.0
+    assert data.labels.tolist() == Y.tolist()
+    assert data.groups.tolist() == ["a", "b", "a", "b"]
+    assert data.score(None).tolist() == [1.0] * 4
+    for array in (data.y, data.labels, data.groups, data.score(None)):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[1]
 
 
 def test_data_frame_keeps_its_column_names():

@@ -57,7 +57,9 @@ def test_one_row_is_a_point():
 def test_rows_that_all_coincide_have_no_distance(K):
     """A constant kernel matrix is factored, and its rows are in the hull of each other."""
     hull = in_bound_hull(K)
-    assert (hull.own_squared_distances() <= 1e-12 * max(1.0, K.max())).all()
+    own = hull.own_squared_distances()
+    assert (own >= 0).all()
+    assert (own <= 1e-12 * max(1.0, K.max())).all()
     outside = hull.squared_distances(K[:, :1], K[:1, 0])
     np.testing.assert_allclose(outside, 0.0, atol=1e-7 * K.max())
 
@@ -73,6 +75,35 @@ def test_duplicates_get_distance_zero_and_leave_the_others_alone():
     assert doubled[0] < 1e-12
     assert doubled[6] < 1e-12
     np.testing.assert_allclose(doubled[1:6], single[1:], rtol=1e-6)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-9, 1e-8, 1e-6])
+def test_jittered_distances_are_those_of_the_jittered_matrix(spread):
+    """Where jitter is added, spans are 1 / (M^-1)_pp with that jitter on the diagonal of K."""
+    x = spread * np.array([0.0, 1.0, 2.5])
+    K = np.exp(-((x[:, None] - x) ** 2))
+    hull = in_bound_hull(K)
+    M = bordered(K + hull.jitter * np.eye(3))
+    if spread < 1e-7:
+        assert hull.jitter > 0
+        own = 1 / np.linalg.inv(M).diagonal()[:3]
+        np.testing.assert_allclose(hull.own_squared_distances(), own, rtol=0.5)
+    assert (hull.own_squared_distances() >= 0).all()
+    assert (hull.own_squared_distances() <= 1e-10).all()
+
+
+@pytest.mark.parametrize(("least", "refused"), [(-5e-9, False), (-2e-8, True)])
+def test_threshold_of_indefiniteness(least, refused):
+    """Eigenvalues down to -1e-8 of the mean diagonal are rounding, below they are not."""
+    basis = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
+    basis[:, 0] = 0.5  # the centroid direction, which does not matter
+    basis = np.linalg.qr(basis)[0]
+    K = basis @ np.diag([1.0, 1.0, 2.0, least]) @ basis.T
+    if refused:
+        with pytest.raises(SolverError, match="its least eigenvalue is below -1e-08"):
+            in_bound_hull(K)
+    else:
+        assert in_bound_hull(K).jitter > 0
 
 
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])

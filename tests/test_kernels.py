@@ -10,7 +10,17 @@ from sklearn.metrics.pairwise import (
     rbf_kernel,
 )
 
-from span_hpo import RBF, Float, FunctionKernel, Int, Laplacian, Linear, Polynomial, Precomputed
+from span_hpo import (
+    RBF,
+    Choice,
+    Float,
+    FunctionKernel,
+    Int,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Precomputed,
+)
 from span_hpo.errors import SolverError
 from span_hpo.gram import KernelMatrix, as_kernel_blocks, kernel_times
 from span_hpo.kernels import KernelCache, as_kernel
@@ -125,6 +135,20 @@ def test_cache_is_shared_by_threads(monkeypatch):
     assert len(found) == 4
 
 
+def test_cache_tells_equal_values_apart():
+    """1 and True, arrays, and a list before and after a change are different parameters."""
+    option = [1.0]
+
+    def kernel(A, B, w):
+        return (2.0 if w is True else float(np.sum(w))) * A @ B.T
+
+    cache = KernelCache(FunctionKernel(kernel, {"w": Choice([1, True])}), X)
+    for w, factor in ((1, 1.0), (True, 2.0), (np.array([1.0, 2.0]), 3.0), (option, 1.0)):
+        np.testing.assert_allclose(cache.matrix({"w": w}).values, factor * X @ X.T, atol=1e-12)
+    option.append(4.0)
+    np.testing.assert_allclose(cache.matrix({"w": option}).values, 5 * X @ X.T, atol=1e-12)
+
+
 def test_failed_matrix_is_tried_again():
     """An error reaches its caller and does not stay in the cache."""
     fails = [True]
@@ -185,7 +209,7 @@ def test_kernel_times_equals_the_plain_product(share):
         (RBF(gamma=Float(0, 1)), {"gamma": 0}, "`gamma` must be a finite number above 0, got 0"),
         (RBF(gamma=Float(0, 1)), {"gamma": np.nan}, "`gamma` must be a finite number above 0"),
         (RBF(gamma="wide"), {}, "`gamma` must be a finite number above 0, got 'wide'"),
-        (Polynomial(degree=2.5, gamma=1), {}, "`degree` must be a whole number of at least 1"),
+        (Polynomial(degree=2.5, gamma=1), {}, "`degree` must be a whole number from 1 to 1000"),
         (Polynomial(degree=Int(1, 3), gamma=1), {"degree": 0}, "`degree` must be a whole number"),
         (Polynomial(gamma=1, coef0=-1), {}, "`coef0` must be a finite number of at least 0"),
     ],

@@ -118,6 +118,30 @@ def test_platt_sigmoid_of_extreme_values(size):
             assert 0 < METRICS[name](y, f, np.ones(5)) < 1
 
 
+def test_values_that_rank_the_wrong_way_round_are_worth_a_constant():
+    """Platt's sigmoid never falls: anti-ranked values give the loss of the base rate, not less."""
+    y, _, w = example(1)
+    for name in ("log_loss", "brier"):
+        constant = METRICS[name](y, np.zeros(len(y)), w)
+        assert METRICS[name](y, -y, w) == pytest.approx(constant, abs=1e-9)
+        assert METRICS[name](y, y, w) < constant
+    assert platt_sigmoid(y, -y, w).slope == 0.0
+
+
+def test_zero_weight_of_a_class():
+    """Metrics that need both classes say so; the others do without."""
+    y, f, _ = example()
+    weight = np.where(y > 0, 1.0, 0.0)
+    for metric in as_metrics(tuple(NAMES), weighted=True):
+        if metric.name in ("balanced_error", "auc", "average_precision", "f1", "mcc"):
+            with pytest.raises(ValueError, match=f"each class for {metric.name}, got only zeros"):
+                metric.loss(y, f, weight)
+        else:
+            assert np.isfinite(metric.loss(y, f, weight))
+    with pytest.raises(ValueError, match="`metric_weight` must be positive in some row"):
+        as_metrics("error", weighted=True)[0].loss(y, f, np.zeros(len(y)))
+
+
 def test_scaling_the_values_does_not_change_probabilities():
     """Platt's sigmoid takes up the scale of the decision values."""
     y, f, w = example(3)
@@ -149,6 +173,10 @@ def test_callable_metrics():
     weighted = as_metrics(own_weighted_metric, weighted=True)[0]
     assert weighted.loss(y, f, w) == np.average(f, weights=w)
     assert weighted.name == "own_weighted_metric"
+    hinge = as_metrics(hinge_loss, weighted=True)[0]
+    assert hinge.loss(y, f, w) == pytest.approx(METRICS["hinge"](y, f, w))
+    two = as_metrics((lambda y, f: 1.0, lambda y, f: 2.0), weighted=False)
+    assert [metric.name for metric in two] == ["<lambda>", "<lambda>_2"]
     with pytest.raises(ValueError, match="`metric` own_metric must take an argument `weight` or"):
         as_metrics(own_metric, weighted=True)
 

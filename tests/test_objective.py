@@ -1,6 +1,9 @@
 import pickle
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -127,6 +130,22 @@ def test_model_with_a_precomputed_kernel():
     )
 
 
+@pytest.mark.parametrize(
+    "pair",
+    [(-1, 1), (0.5, 1.5), (False, True), ("bad", "good"), (np.int8(3), np.int8(7))],
+)
+@pytest.mark.parametrize("container", [list, np.array, pd.Series, "object", "category"])
+def test_models_of_any_two_labels(pair, container):
+    """Every kind of label that can be evaluated can be predicted."""
+    X, names = moons(30)
+    labels = [pair[1] if name == "yes" else pair[0] for name in names]
+    y = pd.Series(labels, dtype=container) if isinstance(container, str) else container(labels)
+    objective = SpanObjective(X, y, weighting=UniformCost(10.0), kernel=RBF(gamma=2.0))
+    predicted = objective.fit_model({}).predict(X)
+    assert set(predicted.tolist()) <= set(pair)
+    assert np.mean(predicted == np.array(labels)) > 0.8
+
+
 def test_data_frames_keep_their_names():
     """A model tuned on a DataFrame knows its columns."""
     X, labels = moons()
@@ -183,8 +202,8 @@ def test_rows_are_nested_budgets():
     )
 
 
-def test_pickle_gives_the_same_numbers():
-    """A copy in another process evaluates alike and carries no kernel matrix."""
+def test_pickle_gives_the_same_numbers(tmp_path):
+    """A copy evaluates alike, here and in another process, and carries no kernel matrix."""
     X, labels = moons(150)
     objective = SpanObjective(X, labels, metric=("hinge", mean_value))
     before = len(pickle.dumps(objective))
@@ -192,6 +211,44 @@ def test_pickle_gives_the_same_numbers():
     assert len(pickle.dumps(objective)) == before
     copy = pickle.loads(pickle.dumps(objective))
     assert copy.evaluate(PARAMS).losses == evaluation.losses
+    plain = SpanObjective(X, labels, metric="hinge")
+    (tmp_path / "objective.pickle").write_bytes(pickle.dumps(plain))
+    code = (
+        "import pickle, sys; objective = pickle.load(open(sys.argv[1], 'rb')); "
+        f"print(repr(objective({PARAMS!r})))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "objective.pickle")],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parent.parent,
+    )
+    assert float(found.stdout) == evaluation.losses["hinge"]
+
+
+def test_user_code_cannot_change_the_objective():
+    """A metric or kernel that writes into what it is given is told, and nothing is changed."""
+    X, labels = moons(40)
+
+    def writes_labels(y, decision_values):
+        y[:] = 1.0
+
+    def writes_values(y, decision_values):
+        decision_values[:] = 0.0
+
+    def writes_rows(A, B):
+        A *= 0.0
+        return A @ B.T
+
+    for wrong in ({"metric": writes_labels}, {"metric": writes_values}, {"kernel": writes_rows}):
+        objective = SpanObjective(
+            X, labels, weighting=UniformCost(1.0), **{"kernel": RBF(gamma=1.0), **wrong}
+        )
+        with pytest.raises(ValueError, match="read-only"):
+            objective({})
+        assert set(objective.data.y) == {-1.0, 1.0}
+        np.testing.assert_array_equal(objective.data.X, X)
 
 
 def test_threads_share_one_objective():
@@ -246,9 +303,11 @@ def test_extreme_costs_give_an_error_rate(costs):
     """Costs over eighteen orders of magnitude side by side give a number between 0 and 1."""
     X, labels = moons(50)
     objective = SpanObjective(X, labels)
-    evaluation = objective.evaluate({"gamma": 1.0, "C_no": costs[0], "C_yes": costs[1]})
-    assert 0 <= evaluation.loss <= 1
+    params = {"gamma": 1.0, "C_no": costs[0], "C_yes": costs[1]}
+    evaluation = objective.evaluate(params)
     assert np.isfinite(evaluation.loo.decision_values).all()
+    refit = SpanObjective(X, labels, loo_method="refit").evaluate(params)
+    assert abs(evaluation.loss - refit.loss) <= 0.1
 
 
 class GammaRule:
@@ -260,9 +319,31 @@ class GammaRule:
         return np.full(len(data), params["gamma"])
 
 
+class TupleRule(GammaRule):
+    """A user's rule whose space is not made of dimensions."""
+
+    space = {"h": (0, 1)}  # noqa: RUF012  what a user might write
+
+
 BAD = [
     ({"loo_method": "cv"}, ValueError, "`loo_method` must be one of ['span', 'refit'], got 'cv'"),
     ({"kernel": "gauss"}, ValueError, "`kernel` must be one of"),
+    ({"tol": -1.0}, ValueError, "`tol` must be a finite number above 0, got -1.0"),
+    ({"max_iter": 0}, ValueError, "`max_iter` must be a whole number from 1 to 2147483647, got 0"),
+    ({"weighting": SigmoidScore()}, ValueError, "`scores` must hold one score per row"),
+    ({"weighting": UniformCost(C="1")}, ValueError, "`C` must be a finite number of at least 0"),
+    (
+        {"kernel": Polynomial(degree=2.5)},
+        ValueError,
+        "`degree` must be a whole number from 1 to 1000, got 2.5",
+    ),
+    ({"weighting": ClassCosts}, TypeError, "`weighting` must have `space` and `costs(data, params"),
+    ({"weighting": TupleRule()}, TypeError, "must map names to Float, Int or Choice, got (0, 1)"),
+    (
+        {"metric": "auc", "metric_weight": np.where(np.arange(80) % 2, 1.0, 0.0)},
+        ValueError,
+        "`metric_weight` must be positive in some row of each class for auc",
+    ),
     ({"weighting": 3.0}, TypeError, "`weighting` must have `space` and `costs(data, params)`"),
     ({"metric": "accuracy"}, ValueError, "`metric` must be one of"),
     ({"metric_weight": [1.0]}, ValueError, "`metric_weight` must hold one value for each of the"),

@@ -52,6 +52,52 @@ def test_polish_reaches_the_optimum(seed):
     )
 
 
+def test_pair_of_rows_without_room_inside():
+    """Equal costs and a kernel of whole numbers: nobody is in-bound, and rows contradict in pairs.
+
+    A working set of one row fixes the offset by that row alone, and the next by another.
+    """
+    features = np.array(
+        [[2, 0, 0], [1, 2, 1], [2, 1, 2], [2, 0, 1], [1, 2, 2], [1, 1, 3], [0, 1, 1], [0, 1, 0]]
+    )
+    y = np.array([1.0, -1, -1, -1, 1, 1, 1, -1])
+    for cost in (1e-3, 1e-2):
+        for shift in range(8):
+            rows = np.roll(np.arange(8), shift)
+            K = (features @ features.T)[np.ix_(rows, rows)].astype(float)
+            assert solve(Problem(K, y[rows], np.full(8, cost))).kkt_violation() < 1e-12
+
+
+def test_kernel_of_whole_numbers_that_made_the_polish_go_round():
+    """A case in which two rows at their bounds took turns in fixing the offset."""
+    K = np.array(
+        [
+            [4, 2, 4, 4, 2, 2, 0, 0, 0, 2],
+            [2, 6, 5, 2, 5, 3, 3, 2, 4, 3],
+            [4, 5, 10, 6, 7, 8, 2, 3, 6, 3],
+            [4, 2, 6, 5, 3, 4, 0, 1, 2, 2],
+            [2, 5, 7, 3, 7, 7, 3, 2, 4, 2],
+            [2, 3, 8, 4, 7, 9, 2, 2, 4, 1],
+            [0, 3, 2, 0, 3, 2, 2, 1, 2, 1],
+            [0, 2, 3, 1, 2, 2, 1, 2, 4, 1],
+            [0, 4, 6, 2, 4, 4, 2, 4, 8, 2],
+            [2, 3, 3, 2, 2, 1, 1, 1, 2, 2],
+        ]
+    )
+    y = np.array([1.0, -1, -1, -1, 1, 1, 1, -1, 1, 1])
+    assert solve(Problem(K, y, np.full(10, 1e-3))).kkt_violation() < 1e-12
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-30, 1e30, 1e50, 1e200])
+def test_kernels_beyond_single_precision(size):
+    """LIBSVM keeps kernel values in single precision; others are brought into its range."""
+    problem = moons_problem(40, cost=2.0)
+    scaled = solve(Problem(size * problem.K.values, problem.y, problem.costs / size))
+    plain = solve(problem)
+    np.testing.assert_allclose(scaled.decision_values, plain.decision_values, atol=1e-9)
+    np.testing.assert_allclose(size * scaled.alpha, plain.alpha, rtol=1e-6, atol=1e-9)
+
+
 @pytest.mark.slow
 def test_polish_reaches_the_optimum_of_ten_thousand_problems():
     """The same over many more problems, in one sweep."""
@@ -251,8 +297,8 @@ def test_wrong_problems_are_named(change, kind, message):
     [
         ({"tol": 0}, "`tol` must be a finite number above 0, got 0"),
         ({"tol": "small"}, "`tol` must be a finite number above 0, got 'small'"),
-        ({"max_iter": 0}, "`max_iter` must be a whole number of at least 1, got 0"),
-        ({"max_iter": 1.5}, "`max_iter` must be a whole number of at least 1, got 1.5"),
+        ({"max_iter": 0}, "`max_iter` must be a whole number from 1 to 2147483647, got 0"),
+        ({"max_iter": 1.5}, "`max_iter` must be a whole number from 1 to 2147483647, got 1.5"),
     ],
 )
 def test_wrong_options_are_named(option, message):

@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import numpy as np
 import piqp
 import pytest
@@ -82,11 +84,12 @@ def test_free_spans_equal_piqp_without_the_box(seed):
     """The closed form is the minimum that a quadratic-programming solver finds."""
     solution = solve(random_problem(seed))
     squared = free_squared_spans(solution)
-    unit = solution.problem.K.diagonal().max()
+    rounding = 1e-12 * solution.problem.K.diagonal().max()
     for p in np.flatnonzero(solution.alpha):
         status, expected = span_program(solution, p, box=False)
         if status == piqp.PIQP_SOLVED:
-            assert squared[p] == pytest.approx(expected, abs=1e-7 * unit)
+            tolerance = 1e-6 * (solution.hull.scale + expected) + rounding
+            assert squared[p] == pytest.approx(expected, abs=tolerance)
         else:
             assert np.isnan(squared[p])
     assert (squared[solution.alpha == 0] == 0).all()
@@ -135,6 +138,32 @@ def test_lemma_holds_over_six_orders_of_magnitude(seed):
         assert exists[p] == (lemma_slack(solution, p) >= 0)
         status, _ = span_program(solution, p, box=True)
         assert exists[p] == (status == piqp.PIQP_SOLVED)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "costs"),
+    [
+        ([1.0, 0.0, -1.0], [1, -1, -1], [1e-8, 5e-9, 1e6]),
+        ([1.0, 2.0, 0.0], [1, 1, -1], [1e-8, 1e6, 1e-8]),
+        ([1.0, 2.0, 0.0], [1, 1, -1], [1.0, 1e12, 1.0]),
+    ],
+)
+def test_large_costs_of_others_do_not_blur_the_lemma(x, y, costs):
+    """A cost of a million elsewhere makes no room for a row of cost 1e-8, by exact arithmetic."""
+    x = np.array(x)
+    solution = solve(Problem(np.outer(x, x), np.array(y), np.array(costs)))
+    exists = span_exists(solution)
+    for p in np.flatnonzero(solution.alpha):
+        room = sum(
+            Fraction(solution.problem.costs[i]) - Fraction(solution.alpha[i])
+            if y[i] == y[p]
+            else Fraction(solution.alpha[i])
+            for i in np.flatnonzero(solution.in_bound)
+            if i != p
+        )
+        assert exists[p] == (room >= Fraction(solution.alpha[p]) * (1 - Fraction(1, 10**11)))
+    assert not exists[solution.alpha > 0].all()
+    assert np.isnan(box_squared_spans(solution)[~exists]).all()
 
 
 def test_rows_without_a_span_do_occur():

@@ -25,7 +25,7 @@ def test_class_costs_by_label():
     """Each class has its own cost; the second label in sorted order is the positive class."""
     found = costs(ClassCosts(), {"C_-1": 2.0, "C_1": 5.0})
     assert found.tolist() == [2.0, 5.0, 2.0, 5.0]
-    for fixed in ({-1: 2.0, 1: 5.0}, [2.0, 5.0], (2.0, 5.0)):
+    for fixed in ({-1: 2.0, 1: 5.0}, [2.0, 5.0], (2.0, 5.0), np.array([2.0, 5.0])):
         assert costs(ClassCosts(fixed)).tolist() == found.tolist()
     half = bind_to(ClassCosts({-1: 2.0, 1: Float(1, 9)}), DATA)
     assert half.space == {"C_1": Float(1, 9)}
@@ -162,6 +162,8 @@ def test_wrong_class_costs_are_named():
         costs(ClassCosts([1.0]))
     with pytest.raises(ValueError, match="`names` must have one entry for each of the labels"):
         costs(ClassCosts(names=["C"]))
+    with pytest.raises(ValueError, match="`names` must differ from each other"):
+        costs(ClassCosts(names=["C", "C"]))
     with pytest.raises(ValueError, match="`ClassCosts` must know the labels"):
         assert ClassCosts().space
 
