@@ -90,11 +90,12 @@ def checked_matrix(K: Any, name: str) -> KernelMatrix:
     return KernelMatrix((values + values.T) / 2 if gap else values)
 
 
-def kernel_times(K: KernelBlocks, coefficients: FloatArray) -> FloatArray:
-    """Return ``K @ coefficients``, reading only what the nonzero coefficients need."""
-    nonzero = np.flatnonzero(coefficients)
-    if isinstance(K, KernelMatrix) and len(nonzero) > _SPARSE_SHARE * len(K):
+def kernel_times(K: KernelBlocks, rows: IndexArray, coefficients: FloatArray) -> FloatArray:
+    """Return ``K[:, rows] @ coefficients``, shape (l,), reading only what that needs."""
+    if isinstance(K, KernelMatrix) and len(rows) > _SPARSE_SHARE * len(K):
+        everywhere = np.zeros(len(K))
+        everywhere[rows] = coefficients
         # Symmetric: dsymv reads half of the matrix; the transpose is Fortran order, so no copy.
-        product: FloatArray = blas.dsymv(1.0, K.values.T, coefficients)
+        product: FloatArray = blas.dsymv(1.0, K.values.T, everywhere)
         return product
-    return coefficients[nonzero] @ K.block(nonzero, ALL)
+    return coefficients @ K.block(rows, ALL)

@@ -29,7 +29,8 @@ from span_hpo.errors import SolverError
 
 _FIRST_JITTER = 1e-14  # relative to the mean squared distance from the centroid
 _JITTER_GROWTH = 10.0
-_PIVOT_NOISE = 10 * np.finfo(float).eps  # relative to K_ii: what rounding leaves of a zero pivot
+_EPSILON = float(np.finfo(float).eps)
+_PIVOT_NOISE = 10 * _EPSILON  # relative to K_ii: what rounding leaves of a zero pivot
 _INDEFINITE = (
     1e-8  # relative to the mean diagonal of K_II; below it rounding, above it a wrong kernel
 )
@@ -131,7 +132,7 @@ def in_bound_hull(K_II: FloatArray) -> Hull:
     diagonal = K_II.diagonal()
     size = float(np.abs(diagonal).sum()) / n or 1.0
     # Where all rows coincide only rounding is left of the distances; any scale above it serves.
-    scale = max(float(diagonal.sum()) / n - mean, np.finfo(float).eps * size)
+    scale = max(float(diagonal.sum()) / n - mean, _EPSILON * size)
     H = np.asfortranarray(K_II - row_means[:, None] - row_means + (mean + scale))
     noise, limit = _PIVOT_NOISE * size, _INDEFINITE * size
     jitter = 0.0

@@ -64,8 +64,10 @@ class DualPoint:
         Dual variables in their box, ``y'alpha = 0``, shape (l,).
     F
         ``K (y alpha)``, shape (l,).
+    optimal
+        Whether this is known to be the optimum.
     hull
-        Factor of the in-bound rows, where it is known.
+        Factor of the in-bound rows of the optimum, where it is known.
     """
 
     K: KernelBlocks
@@ -73,6 +75,7 @@ class DualPoint:
     costs: FloatArray
     alpha: FloatArray
     F: FloatArray
+    optimal: bool = False
     hull: Hull | None = None
 
     @property
@@ -102,11 +105,11 @@ class DualPoint:
 
     def moved(self, rows: IndexArray, alpha: FloatArray) -> "DualPoint":
         """Return the point with other dual variables in some rows."""
-        change = np.zeros(len(self.alpha))
-        change[rows] = self.y[rows] * (alpha - self.alpha[rows])
+        change = self.y[rows] * (alpha - self.alpha[rows])
         everywhere = self.alpha.copy()
         everywhere[rows] = alpha
-        return replace(self, alpha=everywhere, F=self.F + kernel_times(self.K, change))
+        F = self.F + kernel_times(self.K, rows, change)
+        return DualPoint(self.K, self.y, self.costs, everywhere, F)
 
 
 def polished(start: DualPoint) -> DualPoint:
@@ -134,7 +137,7 @@ def polished(start: DualPoint) -> DualPoint:
             limits = point.limits
             lower, upper = limits.interval
             if lower - upper <= noise:
-                return point
+                return replace(point, optimal=True)
             working[[limits.lower.argmax(), limits.upper.argmin()]] = True
         W = np.flatnonzero(working)
         K_WW = point.K.block(W, W)
@@ -156,7 +159,7 @@ def polished(start: DualPoint) -> DualPoint:
             violated |= (margin > 1 + noise) & (point.alpha == costs)
             if not violated.any():
                 unchanged = np.count_nonzero(working) == len(W)
-                return replace(point, hull=hull) if unchanged else point
+                return replace(point, optimal=True, hull=hull if unchanged else None)
             if working.any():
                 working |= violated
             # With nobody inside, `b` is not determined: the next round starts from a pair of rows

@@ -227,7 +227,9 @@ def solve(
     sign = float(fitted.y[0])
     y = sign * fitted.y
     start, finished = _libsvm_alpha(K, y, costs, tol, max_iter)
-    point = DualPoint(K, y, costs, alpha=start, F=kernel_times(K, y * start))
+    support = np.flatnonzero(start)
+    F = kernel_times(K, support, (y * start)[support])
+    point = DualPoint(K, y, costs, start, F)
     if polish:
         point = polished(point)
     b = sign * point.offset()
@@ -236,7 +238,8 @@ def solve(
     else:
         alpha = np.zeros(len(problem))
         alpha[problem.costs > 0] = point.alpha
-        decision_values = kernel_times(problem.K, problem.y * alpha) + b
+        support = np.flatnonzero(alpha)
+        decision_values = kernel_times(problem.K, support, (problem.y * alpha)[support]) + b
     in_bound = (alpha > 0) & (alpha < problem.costs)
     solution = DualSolution(
         problem=problem,
@@ -245,7 +248,7 @@ def solve(
         decision_values=read_only(decision_values),
         in_bound=in_bound,
         bounded=(alpha > 0) & ~in_bound,
-        converged=point.offset_gap <= 2 * tol if polish else finished,
+        converged=point.optimal or (point.offset_gap <= 2 * tol if polish else finished),
         tol=tol,
         max_iter=max_iter,
     )

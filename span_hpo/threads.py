@@ -20,7 +20,10 @@ def one_blas_thread(function: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> T:
-        with _blas_controller().limit(limits=1):
+        blas = _blas_controller()
+        if all(library.num_threads == 1 for library in blas.lib_controllers):
+            return function(*args, **kwargs)
+        with blas.limit(limits=1):
             return function(*args, **kwargs)
 
     return limited

@@ -4,14 +4,13 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from span_hpo import Problem, solve
-from span_hpo.gram import kernel_times
 from span_hpo.polish import DualPoint, margin_noise, offset_limits, polished
 from tests.problems import moons_problem, random_problem
 
 
 def point_at(problem, alpha):
-    F = kernel_times(problem.K, problem.y * alpha)
-    return DualPoint(problem.K, problem.y, problem.costs, alpha=alpha, F=F)
+    F = problem.K.values @ (problem.y * alpha)
+    return DualPoint(problem.K, problem.y, problem.costs, alpha, F)
 
 
 def dual_objective(point):
@@ -47,7 +46,8 @@ def test_optimum_is_reached_from_nothing(seed):
     end = polished(start)
     assert dual_objective(end) >= dual_objective(start)
     noise = margin_noise(end.alpha, np.abs(problem.K.diagonal()).max())
-    if end.offset_gap <= max(100 * noise, 1e-9):
+    if end.optimal:
+        assert end.offset_gap <= 100 * noise
         best = point_at(problem, solve(problem).alpha)
         assert dual_objective(end) == pytest.approx(dual_objective(best), rel=1e-6, abs=1e-12)
     else:
