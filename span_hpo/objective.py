@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVC
 
-from span_hpo.arrays import FloatArray, IndexArray
+from span_hpo.arrays import FloatArray, IndexArray, read_only
 from span_hpo.checks import real, whole
 from span_hpo.data import as_dataset, as_numbers
 from span_hpo.kernels import KernelCache, Precomputed, as_kernel
@@ -208,8 +208,7 @@ class SpanObjective:
         if isinstance(self.kernel, Precomputed):
             # New kernel matrices have a column for every row, so none may be dropped.
             costs = np.maximum(costs, _NEGLIGIBLE_COST * costs.max())
-        kept = costs > 0
-        X = self.data.X[kept]
+        kept = slice(None) if costs.all() else costs > 0
         model = SVC(
             C=1.0,
             tol=_MODEL_TOL,
@@ -217,7 +216,7 @@ class SpanObjective:
             **self.kernel.svc_arguments(**self.kernel.values(params)),
         )
         # On class numbers: scikit-learn refuses some labels, such as 0.5 and 1.5 or dates.
-        model.fit(X, (self.data.y[kept] > 0).astype(int), sample_weight=costs[kept])
+        model.fit(self.data.X[kept], (self.data.y[kept] > 0).astype(int), costs[kept])
         model.classes_ = self.data.classes.copy()
         if self.data.feature_names is not None:
             model.feature_names_in_ = self.data.feature_names
@@ -262,9 +261,9 @@ class SpanObjective:
 
 def _as_weight(metric_weight: Any, count: int) -> FloatArray:
     if metric_weight is None:
-        return np.ones(count)
+        return read_only(np.ones(count))
     weight = as_numbers(metric_weight, "metric_weight", count)
     if (weight < 0).any():
         row = int(weight.argmin())
         raise ValueError(f"`metric_weight` must not be negative, got {weight[row]} in row {row}.")
-    return weight
+    return read_only(weight)
