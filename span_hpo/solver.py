@@ -248,7 +248,7 @@ def solve(
         decision_values=read_only(decision_values),
         in_bound=in_bound,
         bounded=(alpha > 0) & ~in_bound,
-        converged=point.optimal or (point.offset_gap <= 2 * tol if polish else finished),
+        converged=_is_close(point, tol) if polish else finished,
         tol=tol,
         max_iter=max_iter,
     )
@@ -265,6 +265,13 @@ def solve(
     return solution
 
 
+def _is_close(point: DualPoint, tol: float) -> bool:
+    """Tell whether a polished point fulfils the KKT conditions within LIBSVM's tolerance."""
+    largest = float(np.abs(point.K.diagonal()).max())
+    exact = point.optimal and margin_noise(point.alpha, largest) <= tol
+    return exact or point.offset_gap <= 2 * tol
+
+
 def checked_max_iter(max_iter: Any) -> int:
     """Return a limit of iterations that LIBSVM can count to."""
     return whole("max_iter", max_iter, at_least=1, at_most=_MOST_ITERATIONS)
@@ -275,8 +282,8 @@ def _libsvm_alpha(
 ) -> tuple[FloatArray, bool]:
     """Return LIBSVM's dual variables, and whether it finished within `max_iter`.
 
-    At a bound they equal the cost bit for bit, so the split into in-bound and bounded rows needs
-    no tolerance.
+    At a bound they equal 0 or the cost bit for bit, so the split into in-bound and bounded rows
+    needs no tolerance.
     """
     fit = _private_fit() or _public_fit
     matrix = np.ascontiguousarray(K.block(ALL, ALL))
@@ -289,7 +296,8 @@ def _libsvm_alpha(
             )
     support, of_support, finished = fit(matrix, (y < 0).astype(float), costs, tol, max_iter)
     alpha = np.zeros(len(y))
-    alpha[support] = of_support / unit
+    # LIBSVM sets a bounded alpha to its cost, but may miss it upwards by the last bit.
+    alpha[support] = np.minimum(of_support, costs[support]) / unit
     if not np.isfinite(alpha.sum()):
         raise SolverError("LIBSVM returned dual variables that are not finite.")
     return alpha, finished
@@ -300,7 +308,7 @@ def _kernel_unit(matrix: FloatArray) -> float:
     largest = float(np.abs(matrix.diagonal()).max())
     if largest == 0 or _SINGLE_RANGE[0] < largest < _SINGLE_RANGE[1]:
         return 1.0
-    return 2.0 ** math.frexp(largest)[1]
+    return 2.0 ** (math.frexp(largest)[1] - 1)
 
 
 _Fit = Callable[

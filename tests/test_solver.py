@@ -88,6 +88,19 @@ def test_kernel_of_whole_numbers_that_made_the_polish_go_round():
     assert solve(Problem(K, y, np.full(10, 1e-3))).kkt_violation() < 1e-12
 
 
+def test_alpha_above_its_cost_by_the_last_bit():
+    """LIBSVM may return alpha one bit above the cost; the row is bounded all the same."""
+    for seed in (53, 246, 326, 327, 373, 566):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(12, 2))
+        x[6:] = x[:6]
+        y = np.where(x[:, 0] + rng.normal(size=12) > 0, 1.0, -1.0)
+        costs = rng.uniform(0.1, 0.9) * rng.integers(1, 4, 12)
+        problem = Problem(rbf(x, 1e-5), y, costs)
+        assert (solve(problem, polish=False).alpha <= costs).all()
+        assert solve(problem).kkt_violation() < 1e-9
+
+
 @pytest.mark.parametrize("size", [1e-200, 1e-30, 1e30, 1e50, 1e200])
 def test_kernels_beyond_single_precision(size):
     """LIBSVM keeps kernel values in single precision; others are brought into its range."""
