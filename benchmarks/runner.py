@@ -61,11 +61,6 @@ class ResultFile:
         self.columns = [*key, *columns, "versions", "machine"]
         self.rows = self._read()
 
-    def holds(self, point: Mapping[str, Any]) -> bool:
-        """Tell whether a row with this key is there."""
-        wanted = [str(point[name]) for name in self.key]
-        return any([row[name] for name in self.key] == wanted for row in self.rows)
-
     def add(self, row: Mapping[str, Any]) -> None:
         """Append one row; it is on disk when this returns."""
         full = {**row, "versions": versions(), "machine": machine()}
@@ -88,7 +83,8 @@ class ResultFile:
     ) -> None:
         """Measure every point that is not there yet."""
         points = list(points)
-        todo = [point for point in points if not self.holds(point)]
+        done_before = {self._key_of(row) for row in self.rows}
+        todo = [point for point in points if self._key_of(point) not in done_before]
         if len(todo) < len(points):
             print(f"{self.path.name}: {len(points) - len(todo)} of {len(points)} points are there.")
         start = time.monotonic()
@@ -97,6 +93,9 @@ class ResultFile:
             left = (time.monotonic() - start) / done * (len(todo) - done)
             shown = ", ".join(f"{name} {value}" for name, value in point.items())
             print(f"[{done}/{len(todo)}, {left:.0f} s left] {shown}", flush=True)
+
+    def _key_of(self, row: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(str(row[name]) for name in self.key)
 
     def _read(self) -> list[dict[str, str]]:
         if not self.path.exists():

@@ -141,6 +141,15 @@ def as_numbers(values: Any, name: str, count: int) -> FloatArray:
     return _finite(as_column(values, name, count), name)
 
 
+def not_negative(values: Any, name: str, count: int) -> FloatArray:
+    """Return `values` as finite float64 numbers of shape (count,), none below 0."""
+    numbers = as_numbers(values, name, count)
+    if (numbers < 0).any():
+        row = int(numbers.argmin())
+        raise ValueError(f"`{name}` must not be negative, got {numbers[row]} in row {row}.")
+    return numbers
+
+
 def _as_features(X: Any) -> FloatArray:
     if sparse.issparse(X):
         raise TypeError(

@@ -90,6 +90,17 @@ def checked_matrix(K: Any, name: str) -> KernelMatrix:
     return KernelMatrix((values + values.T) / 2 if gap else values)
 
 
+def largest_entry(K: KernelBlocks) -> float:
+    """Return the largest ``|K_ii|``, which no ``|K_ij|`` of a kernel exceeds."""
+    return float(np.abs(K.diagonal()).max())
+
+
+def kernel_product(K: KernelBlocks, coefficients: FloatArray) -> FloatArray:
+    """Return ``K @ coefficients``, shape (l,), skipping the zeros."""
+    nonzero = np.flatnonzero(coefficients)
+    return kernel_times(K, nonzero, coefficients[nonzero])
+
+
 def kernel_times(K: KernelBlocks, rows: IndexArray, coefficients: FloatArray) -> FloatArray:
     """Return ``K[:, rows] @ coefficients``, shape (l,), reading only what that needs."""
     if isinstance(K, KernelMatrix) and len(rows) > _SPARSE_SHARE * len(K):

@@ -65,6 +65,13 @@ class Hull:
         G: FloatArray = K_II - self.row_means[:, None] - self.row_means + self.mean
         return G
 
+    def about_centroid(self, K_Ip: FloatArray, K_pp: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return ``G_Ip`` (n, m) and ``G_pp`` (m,) of m other rows from their kernel values."""
+        to_centroid = K_Ip.sum(axis=0) / len(K_Ip)
+        G_Ip: FloatArray = K_Ip - self.row_means[:, None] - to_centroid + self.mean
+        G_pp: FloatArray = K_pp - 2 * to_centroid + self.mean
+        return G_Ip, G_pp
+
     def solve(self, rhs: FloatArray, total: float) -> tuple[FloatArray, float]:
         """Return (x, b) with ``K_II x + b 1 = rhs`` and ``1'x = total``.
 
@@ -87,9 +94,7 @@ class Hull:
         K_pp
             Kernel of each other row with itself, shape (m,).
         """
-        to_centroid = K_Ip.sum(axis=0) / len(K_Ip)
-        G_Ip = K_Ip - self.row_means[:, None] - to_centroid + self.mean
-        G_pp = K_pp - 2 * to_centroid + self.mean
+        G_Ip, G_pp = self.about_centroid(K_Ip, K_pp)
         half, _ = lapack.dtrtrs(self.L, G_Ip, lower=1)
         squared: FloatArray = G_pp - np.einsum("ij,ij->j", half, half)
         worst = squared.min(initial=0.0)

@@ -181,7 +181,9 @@ class Polynomial(Kernel):
         """Return this kernel with the default range of `gamma` filled in."""
         if self.gamma is not None:
             return self
-        squared_norms = _inner_products(_some_rows(X)).diagonal()
+        with np.errstate(over="ignore"):
+            squared_norms = np.einsum("ij,ij->i", X, X)
+        _check_overflow(squared_norms, "squared norms of the rows", "scale the features")
         return replace(self, gamma=_width_range(squared_norms, highest=10.0))
 
     def check(self, name: str, value: Any) -> Any:
@@ -322,8 +324,7 @@ class KernelCache:
     def matrix(self, params: Params, rows: IndexArray | None = None) -> KernelMatrix:
         """Return the kernel matrix of all rows, or of some of them in the given order."""
         values = self.kernel.values(params) if self._fixed is None else self._fixed
-        # Pickles tell 1 from True, and a list from what it was before it was changed.
-        key = pickle.dumps(values)
+        key = _key({name: values[name] for name in self.kernel.space})
         statistic = self._statistic.get((), lambda: self.kernel.statistic(self.X))
         if rows is not None and self.kernel.space and not self._matrix.holds(key):
             # Widths differ from trial to trial: build no more than this one looks at.
@@ -375,6 +376,14 @@ class _Latest(Generic[T]):
             raise
         future.set_result(result)
         return result
+
+
+def _key(values: dict[str, Any]) -> Any:
+    """Return what tells these values from others, also 1 from True, or a list before a change."""
+    try:
+        return pickle.dumps(values)
+    except (AttributeError, TypeError, pickle.PicklingError):
+        return object()  # a lambda, for instance: like no other, so that nothing is reused
 
 
 def _check_overflow(matrix: FloatArray, what: str, remedy: str) -> None:

@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 
 from span_hpo.arrays import FloatArray, IndexArray, read_only
 from span_hpo.checks import real, whole
-from span_hpo.data import as_dataset, as_numbers
+from span_hpo.data import as_dataset, not_negative
 from span_hpo.kernels import KernelCache, Precomputed, as_kernel
 from span_hpo.loo import METHODS, LeaveOneOut, leave_one_out
 from span_hpo.metrics import as_metrics
@@ -164,7 +164,7 @@ class SpanObjective:
         weight = self.metric_weight if chosen is None else self.metric_weight[chosen]
 
         K = self._kernels.matrix(params, chosen)
-        costs = sample_costs(self.weighting, data, params)
+        costs = self.weighting.costs(data, params)
         solution = solve(Problem(K, data.y, costs), tol=self.tol, max_iter=self.max_iter)
         loo = leave_one_out(solution, method=self.loo_method)
         losses = {
@@ -204,7 +204,7 @@ class SpanObjective:
             If a parameter is missing, unknown or not valid.
         """
         params = checked_params(self.space, params)
-        costs = checked_costs(sample_costs(self.weighting, self.data, params), self.data.y)
+        costs = checked_costs(self.weighting.costs(self.data, params), self.data.y)
         if isinstance(self.kernel, Precomputed):
             # New kernel matrices have a column for every row, so none may be dropped.
             costs = np.maximum(costs, _NEGLIGIBLE_COST * costs.max())
@@ -262,8 +262,4 @@ class SpanObjective:
 def _as_weight(metric_weight: Any, count: int) -> FloatArray:
     if metric_weight is None:
         return read_only(np.ones(count))
-    weight = as_numbers(metric_weight, "metric_weight", count)
-    if (weight < 0).any():
-        row = int(weight.argmin())
-        raise ValueError(f"`metric_weight` must not be negative, got {weight[row]} in row {row}.")
-    return read_only(weight)
+    return read_only(not_negative(metric_weight, "metric_weight", count))

@@ -6,7 +6,7 @@ import numpy as np
 
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray
 from span_hpo.errors import SolverError
-from span_hpo.gram import KernelBlocks, kernel_times
+from span_hpo.gram import KernelBlocks, kernel_times, largest_entry
 from span_hpo.hull import Hull, in_bound_hull
 from span_hpo.qp import BoxQP
 
@@ -128,7 +128,7 @@ def polished(start: DualPoint) -> DualPoint:
     The dual objective never falls.
     """
     y, costs, point = start.y, start.costs, start
-    largest = float(np.abs(start.K.diagonal()).max())
+    largest = largest_entry(start.K)
     working = start.in_bound
     crossed = False
     for _ in range(_ROUNDS):

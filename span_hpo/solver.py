@@ -22,9 +22,16 @@ from sklearn.svm import SVC
 
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray, read_only
 from span_hpo.checks import real, whole
-from span_hpo.data import as_numbers
+from span_hpo.data import as_numbers, not_negative
 from span_hpo.errors import SolverError
-from span_hpo.gram import ALL, KernelBlocks, KernelMatrix, as_kernel_blocks, kernel_times
+from span_hpo.gram import (
+    ALL,
+    KernelBlocks,
+    KernelMatrix,
+    as_kernel_blocks,
+    kernel_product,
+    largest_entry,
+)
 from span_hpo.hull import Hull, in_bound_hull
 from span_hpo.polish import DualPoint, OffsetLimits, margin_noise, offset_limits, polished
 from span_hpo.threads import one_blas_thread
@@ -87,10 +94,7 @@ def checked_costs(costs: Any, y: FloatArray) -> FloatArray:
     ValueError
         If a cost is negative or not finite, or a class has no row with positive cost.
     """
-    numbers = as_numbers(costs, "costs", len(y))
-    if (numbers < 0).any():
-        row = int(numbers.argmin())
-        raise ValueError(f"`costs` must not be negative, got {numbers[row]} in row {row}.")
+    numbers = not_negative(costs, "costs", len(y))
     kept = y[numbers > 0]
     if not ((kept > 0).any() and (kept < 0).any()):
         only = f"rows of class {int(kept[0]):+d}" if len(kept) else "zeros"
@@ -156,7 +160,7 @@ class DualSolution:
     @property
     def margin_noise(self) -> float:
         """How far rounding may move a decision value."""
-        return margin_noise(self.alpha, float(np.abs(self.problem.K.diagonal()).max()))
+        return margin_noise(self.alpha, largest_entry(self.problem.K))
 
     @property
     def offset_limits(self) -> OffsetLimits:
@@ -227,9 +231,7 @@ def solve(
     sign = float(fitted.y[0])
     y = sign * fitted.y
     start, finished = _libsvm_alpha(K, y, costs, tol, max_iter)
-    support = np.flatnonzero(start)
-    F = kernel_times(K, support, (y * start)[support])
-    point = DualPoint(K, y, costs, start, F)
+    point = DualPoint(K, y, costs, start, F=kernel_product(K, y * start))
     if polish:
         point = polished(point)
     b = sign * point.offset()
@@ -238,8 +240,7 @@ def solve(
     else:
         alpha = np.zeros(len(problem))
         alpha[problem.costs > 0] = point.alpha
-        support = np.flatnonzero(alpha)
-        decision_values = kernel_times(problem.K, support, (problem.y * alpha)[support]) + b
+        decision_values = kernel_product(problem.K, problem.y * alpha) + b
     in_bound = (alpha > 0) & (alpha < problem.costs)
     solution = DualSolution(
         problem=problem,
@@ -267,8 +268,7 @@ def solve(
 
 def _is_close(point: DualPoint, tol: float) -> bool:
     """Tell whether a polished point fulfils the KKT conditions within LIBSVM's tolerance."""
-    largest = float(np.abs(point.K.diagonal()).max())
-    exact = point.optimal and margin_noise(point.alpha, largest) <= tol
+    exact = point.optimal and margin_noise(point.alpha, largest_entry(point.K)) <= tol
     return exact or point.offset_gap <= 2 * tol
 
 
@@ -287,7 +287,7 @@ def _libsvm_alpha(
     """
     fit = _private_fit() or _public_fit
     matrix = np.ascontiguousarray(K.block(ALL, ALL))
-    unit = _kernel_unit(matrix)
+    unit = _kernel_unit(largest_entry(K))
     if unit != 1:
         matrix, costs = matrix / unit, costs * unit
         if not (np.isfinite(costs).all() and costs.all()):
@@ -303,9 +303,8 @@ def _libsvm_alpha(
     return alpha, finished
 
 
-def _kernel_unit(matrix: FloatArray) -> float:
-    """Return a power of two that brings the matrix into the range of single precision; mostly 1."""
-    largest = float(np.abs(matrix.diagonal()).max())
+def _kernel_unit(largest: float) -> float:
+    """Return a power of two that brings such a kernel into the range of single precision."""
     if largest == 0 or _SINGLE_RANGE[0] < largest < _SINGLE_RANGE[1]:
         return 1.0
     return 2.0 ** (math.frexp(largest)[1] - 1)

@@ -162,9 +162,9 @@ def box_squared_spans(solution: DualSolution) -> FloatArray:
             lower[in_bound == p] = upper[in_bound == p] = -1.0
             G_Ip, G_pp, total = np.zeros(len(in_bound)), 0.0, 0.0
         else:
-            K_Ip = problem.K.block(in_bound, np.array([p]))[:, 0]
-            G_Ip = K_Ip - hull.row_means - K_Ip.mean() + hull.mean
-            G_pp, total = diagonal[p] - 2 * K_Ip.mean() + hull.mean, 1.0
+            K_Ip = problem.K.block(in_bound, np.array([p]))
+            columns, squares = hull.about_centroid(K_Ip, diagonal[[p]])
+            G_Ip, G_pp, total = columns[:, 0], float(squares[0]), 1.0
         if upper.sum() - total <= _SINGLE_POINT * np.abs(upper).sum():
             found = upper
         else:

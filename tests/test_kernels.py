@@ -149,6 +149,23 @@ def test_cache_tells_equal_values_apart():
     np.testing.assert_allclose(cache.matrix({"w": option}).values, 5 * X @ X.T, atol=1e-12)
 
 
+def test_options_that_cannot_be_pickled():
+    """Functions as options, fixed or searched, give their own matrices."""
+
+    def kernel(A, B, shape):
+        return shape(A @ B.T)
+
+    double, triple = (lambda K: 2 * K), (lambda K: 3 * K)
+    fixed = KernelCache(FunctionKernel(kernel, {"shape": double}), X)
+    np.testing.assert_allclose(fixed.matrix({}).values, 2 * X @ X.T)
+    assert fixed.matrix({}) is fixed.matrix({})
+    searched = KernelCache(FunctionKernel(kernel, {"shape": Choice([double, triple])}), X)
+    for shape, factor in ((double, 2), (triple, 3), (double, 2)):
+        np.testing.assert_allclose(
+            searched.matrix({"shape": shape}).values, factor * X @ X.T, atol=1e-12
+        )
+
+
 def test_failed_matrix_is_tried_again():
     """An error reaches its caller and does not stay in the cache."""
     fails = [True]
