@@ -24,13 +24,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
-from span_hpo.arrays import FloatArray
+from span_hpo.arrays import FloatArray, IndexArray
 from span_hpo.errors import SolverError
 
 _FIRST_JITTER = 1e-14  # relative to the mean squared distance from the centroid
 _JITTER_GROWTH = 10.0
 _EPSILON = float(np.finfo(float).eps)
 _PIVOT_NOISE = 10 * _EPSILON  # relative to K_ii: what rounding leaves of a zero pivot
+_DEPENDENT = 1e-13
 _INDEFINITE = (
     1e-8  # relative to the mean diagonal of K_II; below it rounding, above it a wrong kernel
 )
@@ -136,8 +137,9 @@ def in_bound_hull(K_II: FloatArray) -> Hull:
     mean = float(row_means.sum()) / n
     diagonal = K_II.diagonal()
     size = float(np.abs(diagonal).sum()) / n or 1.0
-    # Where all rows coincide only rounding is left of the distances; any scale above it serves.
-    scale = max(float(diagonal.sum()) / n - mean, _EPSILON * size)
+    scale = float(diagonal.sum()) / n - mean
+    if scale <= _PIVOT_NOISE * size:
+        scale = size  # all rows coincide: only rounding is left of the distances, any scale serves
     H = np.asfortranarray(K_II - row_means[:, None] - row_means + (mean + scale))
     noise, limit = _PIVOT_NOISE * size, _INDEFINITE * size
     jitter = 0.0
@@ -157,3 +159,22 @@ def _not_psd(evidence: str) -> str:
         f"The kernel matrix is not positive semi-definite ({evidence}), so spans are undefined. "
         "Use a positive semi-definite kernel, or method='refit'."
     )
+
+
+def independent_rows(K_II: FloatArray) -> IndexArray:
+    """Return rows that span the same affine hull as all of them, none in the hull of the others.
+
+    A Cholesky factorisation with pivoting, which stops where only rounding is left.
+    """
+    n = len(K_II)
+    row_means = K_II.sum(axis=1) / n
+    mean = float(row_means.sum()) / n
+    diagonal = K_II.diagonal()
+    size = float(np.abs(diagonal).sum()) / n or 1.0
+    scale = float(diagonal.sum()) / n - mean
+    if scale <= _PIVOT_NOISE * size:
+        scale = size  # all rows coincide: only rounding is left of the distances, any scale serves
+    H = np.asfortranarray(K_II - row_means[:, None] - row_means + (mean + scale))
+    _, pivots, rank, _ = lapack.dpstrf(H, lower=1, tol=_DEPENDENT * size)
+    rows: IndexArray = np.sort(pivots[:rank] - 1)
+    return rows

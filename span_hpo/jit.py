@@ -1,0 +1,54 @@
+"""Numba, if it is installed: the same functions, compiled."""
+
+import functools
+import importlib.util
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def compiled(*helpers: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Decorate a function of NumPy arrays to be compiled by Numba when it is first called.
+
+    Without Numba the function stays as it is: the same answers, more slowly. Numba is imported at
+    the first call only, so that programs that never need it do not wait for it. The machine code is
+    kept on disk for the next process, and runs without the GIL.
+
+    Parameters
+    ----------
+    helpers
+        Plain functions that the decorated one calls.
+    """
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        @functools.cache
+        def fastest() -> Callable[P, T]:
+            return _machine_code(function, helpers) if has_numba() else function
+
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            return fastest()(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+@functools.cache
+def has_numba() -> bool:
+    """Tell whether Numba is installed."""
+    return importlib.util.find_spec("numba") is not None
+
+
+def _machine_code(
+    function: Callable[P, T], helpers: tuple[Callable[..., Any], ...]
+) -> Callable[P, T]:
+    import numba
+    from numba.extending import register_jitable
+
+    for helper in helpers:
+        register_jitable(helper)
+    machine_code: Callable[P, T] = numba.njit(cache=True, nogil=True)(function)
+    return machine_code

@@ -1,0 +1,270 @@
+"""The dual path of one row: its dual variable falls to zero while all others stay optimal.
+
+In signed coordinates (``alpha`` and ``g = y f - 1``) the solution is piecewise linear in
+``t = alpha_p(0) - alpha_p``. A segment ends where a row changes its kind:
+
+========  ====================  ==============  =====================
+kind      moving coordinate     its interval    leaves the interval
+========  ====================  ==============  =====================
+ZERO      g, alpha = 0          [0, inf)        becomes INSIDE
+INSIDE    alpha, g = 0          [0, C]          becomes ZERO, BOUNDED
+BOUNDED   g, alpha = C          (-inf, 0]       becomes INSIDE
+PARKED    g, 0 < alpha < C      [0, 0]          becomes INSIDE
+========  ====================  ==============  =====================
+
+A PARKED row lies in the affine hull of the INSIDE ones, so that its margin stays at 1 and its dual
+variable is left alone until one of them goes.
+
+The tableau P of a base set maps a change of what is fixed at the base (g of base rows, alpha of the
+others) to a change of what moves there. A path keeps the list D of rows that are INSIDE now but not
+in the base, or the reverse; the row p itself is in D if it is in the base. With
+``P_DD c = P_Dp`` the direction is ``P_:D c - P_:p``, and ``c`` in the rows of D.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from span_hpo.arrays import Array, FloatArray, IndexArray
+from span_hpo.jit import compiled
+
+ZERO, INSIDE, BOUNDED, PARKED, REMOVED = 0, 1, 2, 3, 4
+RUNNING, ERROR, SUCCESS, END, NEEDS_COLUMN, LONG, LOST = 0, 1, 2, 3, 4, 5, 6
+
+MOST_CHANGED = 48  # rows in D before the tableau is made anew
+MOST_SEGMENTS = 60  # segments before the tableau is made anew
+_STILL = 1e-11  # a coordinate that moves slower than this, in units of alpha_p, stands still
+_TOUCHING = 1e-12  # distances from a bound below this are equal; the faster row comes first
+_FINISHED = 1e-10  # relative to alpha_p: what may be left of it at the end
+_NEGATIVE_SPAN = -1e-9  # a squared span below this means that precision is lost
+_SINGULAR = 1e-14  # a pivot relative to its column
+_LEAST_BEYOND = 1.001  # relative to alpha_p: how far a certificate must reach
+_CLEAR = 1e-9  # what a margin must be away from 0 before a path stops for it
+
+
+class Columns(NamedTuple):
+    """Columns of a tableau; its rows are in tableau order, base rows first.
+
+    Attributes
+    ----------
+    n_base
+        Number of base rows.
+    y, costs, alpha
+        Of the rows, shape (n,); dual variables at the base.
+    slot
+        Where the column of each row is in `columns`, -1 if it is not there, shape (n,).
+    columns
+        The columns, one in each row of this array, shape (m, n).
+    """
+
+    n_base: int
+    y: FloatArray
+    costs: FloatArray
+    alpha: FloatArray
+    slot: IndexArray
+    columns: FloatArray
+
+
+class Paths(NamedTuple):
+    """The states of k paths, which can be interrupted and continued.
+
+    Attributes
+    ----------
+    row
+        The removed row p, shape (k,).
+    tracked
+        Number of leading rows that are watched, shape (k,).
+    remaining
+        What is left of ``alpha_p``, shape (k,); `whole` is what it was.
+    margin
+        ``y_p f(x_p)``, shape (k,).
+    value, lower, upper, kind
+        Moving coordinate of every row, its interval and its kind, shape (k, n).
+    changed, n_changed
+        The list D of every path, shape (k, MOST_CHANGED), and its length.
+    n_inside
+        Number of INSIDE rows, shape (k,).
+    segments
+        Segments since the tableau was made, shape (k,).
+    outcome
+        Why the path stands still: ERROR or SUCCESS (proven, up to the check of the state),
+        END (alpha_p is 0), NEEDS_COLUMN (of `wanted`), LONG or LOST.
+    bound, beyond, reach
+        For SUCCESS: the lower bound of ``y_p f^p(x_p)`` if the state is optimal, and ``s`` and
+        ``L sum_j |lambda_j|`` of the certificate, shape (k,).
+    """
+
+    row: IndexArray
+    tracked: IndexArray
+    whole: FloatArray
+    remaining: FloatArray
+    margin: FloatArray
+    value: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    kind: Array
+    changed: IndexArray
+    n_changed: IndexArray
+    n_inside: IndexArray
+    segments: IndexArray
+    outcome: Array
+    wanted: IndexArray
+    bound: FloatArray
+    beyond: FloatArray
+    reach: FloatArray
+
+
+@compiled()
+def follow_paths(tableau: Columns, paths: Paths, todo: IndexArray, complete: bool) -> None:
+    """Follow some of the paths until each of them has an outcome."""
+    n_base, y, costs = tableau.n_base, tableau.y, tableau.costs
+    slot, columns = tableau.slot, tableau.columns
+    memory = np.empty((MOST_CHANGED + 1) * (len(y) + 1))
+    for k in todo:
+        p, count = paths.row[k], paths.tracked[k]
+        in_base = p < n_base
+        whole = paths.whole[k]
+        remaining, margin = paths.remaining[k], paths.margin[k]
+        kind = paths.kind[k]
+        value, lower, upper = (
+            paths.value[k, :count],
+            paths.lower[k, :count],
+            paths.upper[k, :count],
+        )
+        D, m = paths.changed[k], paths.n_changed[k]
+        n_inside, segments = paths.n_inside[k], paths.segments[k]
+        # The columns of D, of the watched rows and last of p itself.
+        width = count + 1
+        for i in range(m):
+            memory[i * width : (i + 1) * width - 1] = columns[slot[D[i]], :count]
+            memory[(i + 1) * width - 1] = columns[slot[D[i]], p]
+        outcome = RUNNING
+        while outcome == RUNNING:
+            sliding = n_inside == 0
+            if sliding:
+                # Nobody is inside: the offset slides towards -y_p and alpha stays.
+                direction = -y[p] * y[:count]
+                margin_direction = -1.0
+            else:
+                block = memory[: m * width].reshape(m, width)
+                c = np.zeros(m)
+                c[0] = -1.0
+                known = 0 if in_base else 1
+                if m > known:
+                    unknown = D[known:m]
+                    system = np.empty((m - known, m - known))
+                    for i in range(known, m):
+                        system[:, i - known] = block[i][unknown]
+                    rhs = c[known:] if in_base else block[0][unknown]
+                    try:
+                        c[known:] = np.linalg.solve(system, rhs)
+                    except Exception:
+                        outcome = LOST
+                        break
+                direction = c @ block
+                direction[D[known:m]] = c[known:]
+                margin_direction = c[0] if in_base else direction[count]
+                direction = direction[:count]
+                if margin_direction > -_NEGATIVE_SPAN:
+                    outcome = LOST
+                    break
+                margin_direction = min(margin_direction, 0.0)
+
+            # The ratio test: who is first at the end of its interval?
+            rate = np.maximum(
+                (direction - _STILL) / np.maximum(upper - value, _TOUCHING),
+                (-direction - _STILL) / np.maximum(value - lower, _TOUCHING),
+            )
+            first = rate.argmax()
+            event = rate[first] > 0
+            step = np.inf
+            if event:
+                forward = direction[first] > 0
+                room = upper[first] - value[first] if forward else value[first] - lower[first]
+                step = max(room, 0.0) / np.abs(direction[first])
+
+            if sliding:
+                if not event:
+                    outcome = LOST
+                    break
+            else:
+                if not complete and margin + 2 * remaining * margin_direction > _CLEAR:
+                    # The direction as a certificate: how far does the box allow to follow it?
+                    fastest = max(0.0, (rate[:n_base] * (kind[:n_base] == INSIDE)).max())
+                    for i in range(m):
+                        if kind[D[i]] == INSIDE:
+                            fastest = max(fastest, rate[D[i]])
+                    L = 2 * remaining if fastest * 2 * remaining <= 1 else 1 / fastest
+                    if L > _LEAST_BEYOND * remaining:
+                        bound = margin + 0.5 * L * L * margin_direction / (L - remaining)
+                        if bound > _CLEAR:
+                            inside = np.abs(direction[:n_base]) * (kind[:n_base] == INSIDE)
+                            weight = inside.sum()
+                            for i in range(m):
+                                if kind[D[i]] == INSIDE and D[i] >= n_base:
+                                    weight += np.abs(direction[D[i]])
+                            paths.bound[k] = bound
+                            paths.beyond[k] = L - remaining
+                            paths.reach[k] = L * weight
+                            outcome = SUCCESS
+                            break
+                if remaining - step <= _FINISHED * whole:
+                    step = remaining
+                    event = False
+                    outcome = END
+                remaining -= step
+
+            # The step.
+            if step > 0:
+                value += step * direction
+                margin += step * margin_direction
+            segments += 1
+            if event:
+                if kind[first] == INSIDE:
+                    n_inside -= 1
+                    if direction[first] < 0:
+                        kind[first] = ZERO
+                        lower[first], upper[first] = 0.0, np.inf
+                    else:
+                        kind[first] = BOUNDED
+                        lower[first], upper[first] = -np.inf, 0.0
+                    value[first] = 0.0
+                else:
+                    n_inside += 1
+                    if kind[first] == ZERO:
+                        value[first] = 0.0
+                    elif kind[first] == BOUNDED:
+                        value[first] = costs[first]
+                    else:
+                        value[first] = tableau.alpha[first]
+                    kind[first] = INSIDE
+                    lower[first], upper[first] = 0.0, costs[first]
+                place = 1
+                while place < m and D[place] != first:
+                    place += 1
+                if place < m:
+                    m -= 1
+                    D[place] = D[m]
+                    memory[place * width : (place + 1) * width] = memory[
+                        m * width : (m + 1) * width
+                    ]
+                else:
+                    D[m] = first
+                    m += 1
+            if outcome == RUNNING:
+                if not complete and margin <= -_CLEAR:
+                    outcome = ERROR
+                elif m == MOST_CHANGED or segments >= MOST_SEGMENTS:
+                    outcome = LONG
+                elif event and place == m - 1 and D[place] == first:
+                    if slot[first] < 0:
+                        paths.wanted[k] = first
+                        outcome = NEEDS_COLUMN
+                    else:
+                        memory[place * width : (place + 1) * width - 1] = columns[
+                            slot[first], :count
+                        ]
+                        memory[(place + 1) * width - 1] = columns[slot[first], p]
+        paths.remaining[k], paths.margin[k] = remaining, margin
+        paths.n_changed[k], paths.n_inside[k], paths.segments[k] = m, n_inside, segments
+        paths.outcome[k] = outcome
