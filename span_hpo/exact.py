@@ -1,19 +1,31 @@
-"""Exact leave-one-out: every row by a certificate, by its dual path, or at last by a refit."""
+"""Exact leave-one-out: the ends of dual paths, and the proof that they are what they seem."""
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray
 from span_hpo.certificates import optimality_gaps
 from span_hpo.gram import ALL
-from span_hpo.path import END, ERROR, INSIDE, LONG, LOST, PARKED, SUCCESS, Paths
-from span_hpo.polish import offset_limits
+from span_hpo.jit import compiled
+from span_hpo.path import (
+    END,
+    ERROR,
+    INSIDE,
+    LONG,
+    PARKED,
+    SUCCESS,
+    Columns,
+    Paths,
+    changes,
+    dual_variables,
+)
+from span_hpo.polish import offset_ends
 from span_hpo.solver import DualSolution, Problem
 from span_hpo.tableau import State, Tableau
 
-_STATE_ENTRIES = 4_000_000  # coordinates of paths that are held at once
-_CHECK_ENTRIES = 500_000  # the same, where their states are checked
+_ENTRIES_AT_ONCE = 1_000_000  # coordinates of paths that are held in one array
 _VIOLATION = 1e-6  # of the KKT conditions at the end of a path, in units of the margin
 _NOISE_FACTOR = 1e3  # the same in units of the rounding of a margin
 _AT_BOUND = 1e-11  # relative to C_i and the largest alpha: closer to a bound is at the bound
@@ -23,7 +35,7 @@ _MOST_TABLEAUX = 8  # for one path
 
 @dataclass(frozen=True, eq=False)
 class PathResult:
-    """What the paths of some rows have proven, shape (k,) each.
+    """What the paths of some rows have shown, shape (k,) each.
 
     Attributes
     ----------
@@ -39,10 +51,19 @@ class PathResult:
     exact: BoolArray
     proven: BoolArray
 
+    @classmethod
+    def empty(cls, count: int) -> "PathResult":
+        """Return results to be filled in."""
+        return cls(np.zeros(count), np.zeros(count, dtype=bool), np.zeros(count, dtype=bool))
 
-def follow_rows(
-    solution: DualSolution, rows: IndexArray, squared_spans: FloatArray, *, complete: bool
-) -> PathResult:
+    def put(self, rows: IndexArray, found: "PathResult") -> None:
+        """Fill in what was found for some of the rows."""
+        self.margin[rows] = found.margin
+        self.exact[rows] = found.exact
+        self.proven[rows] = found.proven
+
+
+def follow_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) -> PathResult:
     """Follow the dual paths of some support vectors.
 
     Parameters
@@ -51,14 +72,15 @@ def follow_rows(
         A fit that is optimal up to rounding.
     rows
         Support vectors, none of them the last of its class.
-    squared_spans
-        Their free squared spans, NaN where undefined, which tell how far a path goes.
     complete
         Follow every path to its end, not only until the class is proven.
+
+    Returns
+    -------
+    What was found for each of the rows.
     """
     problem, y = solution.problem, solution.problem.y
     start = State(solution.alpha, y * solution.decision_values - 1, solution.in_bound)
-    result = PathResult(*(np.zeros(len(rows), dtype) for dtype in (float, bool, bool)))
     violation = _VIOLATION + _NOISE_FACTOR * solution.margin_noise
     if solution.in_bound.any():
         groups = [(start, np.arange(len(rows)))]
@@ -67,155 +89,183 @@ def follow_rows(
             (_slid(problem, start, label), np.flatnonzero(y[rows] == label))
             for label in (-1.0, 1.0)
         ]
-    for state, group in groups:
-        if complete:
-            radius = solution.alpha[rows[group]] * np.sqrt(squared_spans[group])
-        else:
-            margin = np.maximum(1 + state.excess[rows[group]], 0.0)
-            radius = np.sqrt(margin * solution.alpha[rows[group]])
-        radius[np.isnan(radius)] = np.inf
-        todo = np.arange(len(group))
+    result = PathResult.empty(len(rows))
+    for state, todo in groups:
         # A path that proves nothing may have met a row that was not watched, or have stopped too
         # early for what rounding leaves of the gap: once more, with all rows and to the end.
-        for radius_of, to_end in ((radius, complete), (np.full(len(group), np.inf), True)):
+        for watch, to_end in (("end" if complete else "class", complete), ("all", True)):
             if len(todo):
-                some = group[todo]
-                found = _settled(problem, state, rows[some], radius_of[todo], violation, to_end)
-                for name in ("margin", "exact", "proven"):
-                    getattr(result, name)[some] = getattr(found, name)
+                found = _settled(problem, state, rows[todo], watch, violation, to_end)
+                result.put(todo, found)
                 todo = todo[~found.proven]
     return result
 
 
 def _settled(
-    problem: Problem,
-    state: State,
-    rows: IndexArray,
-    radius: FloatArray,
-    violation: float,
-    complete: bool,
+    problem: Problem, state: State, rows: IndexArray, watch: str, violation: float, complete: bool
 ) -> PathResult:
     """Follow paths from one state, and judge where they end."""
-    tableau = Tableau(problem, state, rows, radius)
-    result = PathResult(*(np.zeros(len(rows), dtype) for dtype in (float, bool, bool)))
-    at_once = max(1, _STATE_ENTRIES // len(problem))
+    tableau = Tableau(problem, state, rows, watch)
+    result = PathResult.empty(len(rows))
+    at_once = max(1, _ENTRIES_AT_ONCE // len(problem))
     for first in range(0, len(rows), at_once):
-        block = slice(first, first + at_once)
-        removed = rows[block]
-        paths = tableau.paths(
-            removed, 1 + state.excess[removed], radius[block], state.alpha[removed]
-        )
+        block = np.arange(first, min(first + at_once, len(rows)))
+        paths = tableau.paths(rows[block], state.alpha[rows[block]])
         tableau.follow(paths, complete)
-        found = _judged(problem, tableau, paths, violation)
-        for name in ("margin", "exact", "proven"):
-            getattr(result, name)[block] = getattr(found, name)
+        result.put(block, _judged(tableau, paths, violation))
         for k in np.flatnonzero(paths.outcome == LONG):
-            found = _continued(problem, tableau, paths, int(k), violation, complete)
-            for name in ("margin", "exact", "proven"):
-                getattr(result, name)[first + k] = getattr(found, name)[0]
+            result.put(block[[k]], _continued(tableau, paths, int(k), violation, complete))
     return result
 
 
 def _continued(
-    problem: Problem, tableau: Tableau, paths: Paths, k: int, violation: float, complete: bool
+    tableau: Tableau, paths: Paths, k: int, violation: float, complete: bool
 ) -> PathResult:
     """Go on with a long path, in a new tableau of where it stands."""
-    row = tableau.rows[paths.row[[k]]]
-    everywhere = np.full(1, np.inf)
+    problem, row = tableau.problem, tableau.rows[paths.row[[k]]]
     for _ in range(_MOST_TABLEAUX):
-        points = _points(problem, tableau, paths, np.array([k]))
-        state = State(points.alpha[0], points.excess[0], points.inside[0])
+        start = _start_of(tableau)
+        product = _products(tableau, paths, np.array([k]))
+        point = _point(start, tableau.columns, paths, k, product[0])
+        state = State(point.alpha, point.excess, point.inside)
         if not state.inside.any():
             state = _slid(problem, state, float(problem.y[row[0]]))
         whole = paths.whole[[k]] / tableau.unit
-        tableau = Tableau(problem, state, row, everywhere)
-        paths, k = tableau.paths(row, 1 + state.excess[row], everywhere, whole), 0
+        tableau = Tableau(problem, state, row, "all")
+        paths, k = tableau.paths(row, whole), 0
         tableau.follow(paths, complete)
         if paths.outcome[0] != LONG:
             break
-    return _judged(problem, tableau, paths, violation)
+    return _judged(tableau, paths, violation)
 
 
-@dataclass(frozen=True, eq=False)
-class _Points:
-    """States of k paths on all rows, computed anew from the dual variables, shape (k, l) each.
+def _judged(tableau: Tableau, paths: Paths, violation: float) -> PathResult:
+    """Return what the states prove at which the paths have stopped."""
+    found = PathResult.empty(len(paths.row))
+    stopped = np.flatnonzero(np.isin(paths.outcome, (ERROR, SUCCESS, END)))
+    _judge(
+        _start_of(tableau),
+        tableau.columns,
+        paths,
+        stopped,
+        _products(tableau, paths, stopped),
+        violation,
+        found.margin,
+        found.exact,
+        found.proven,
+    )
+    return found
 
-    `vague` tells where it is not clear whether the offset is unique, shape (k,).
+
+def _products(tableau: Tableau, paths: Paths, some: IndexArray) -> FloatArray:
+    """Return ``K`` times the change of ``y alpha`` on some of the paths, shape (k, l)."""
+    changed = changes(tableau.columns, paths, some)
+    moved = np.flatnonzero(changed.any(axis=0))
+    product: FloatArray = changed[:, moved] @ tableau.problem.K.block(tableau.rows[moved], ALL)
+    product /= tableau.unit
+    return product
+
+
+class _Start(NamedTuple):
+    """The state of a tableau on all l rows, and which of them are the rows of the tableau."""
+
+    rows: IndexArray
+    unit: float
+    y: FloatArray
+    costs: FloatArray
+    alpha: FloatArray
+    excess: FloatArray
+
+
+def _start_of(tableau: Tableau) -> _Start:
+    problem, state = tableau.problem, tableau.state
+    return _Start(
+        tableau.rows, tableau.unit, problem.y, problem.costs, state.alpha, state.excess
+    )
+
+
+class _Point(NamedTuple):
+    """Where a path stands, on all l rows, computed anew from its dual variables.
+
+    `vague` tells that it is not clear whether the offset is unique.
     """
 
     alpha: FloatArray
     excess: FloatArray
     inside: BoolArray
-    vague: BoolArray
+    vague: bool
 
 
-def _points(problem: Problem, tableau: Tableau, paths: Paths, some: IndexArray) -> _Points:
-    """Return where some of the paths stand."""
-    y, costs, rows = problem.y, problem.costs, tableau.rows
-    paths = Paths(*(part[some] for part in paths))
-    each, removed = np.arange(len(some)), rows[paths.row]
-    alpha = np.repeat(tableau.state.alpha[None], len(some), axis=0)
-    alpha[:, rows] = tableau.dual_variables(paths)
-    change = alpha[:, rows] - tableau.state.alpha[rows]
-    moved = change.any(axis=0)
-    excess = (change[:, moved] * y[rows[moved]]) @ problem.K.block(rows[moved], ALL)
-    excess *= y
-    excess += tableau.state.excess
-    inside = np.zeros(alpha.shape, dtype=bool)
-    inside[:, rows] = (paths.kind == INSIDE) | (paths.kind == PARKED)
-
-    # The offset: of the rows inside, of the path where there are none, and at the end of a path
-    # without any the middle of what the rows allow.
-    room = np.where(inside, np.minimum(alpha, costs - alpha), 0.0)
-    size = np.minimum(costs, alpha.max(axis=1)[:, None])
+def _point(start: _Start, table: Columns, paths: Paths, k: int, product: FloatArray) -> _Point:
+    """Return where path k stands; `product` is K times the change of ``y alpha``."""
+    y, costs = start.y, start.costs
+    p = start.rows[paths.row[k]]
+    alpha = start.alpha.copy()
+    alpha[start.rows] = dual_variables(table, paths, k) / start.unit
+    inside = np.zeros(len(y), dtype=np.bool_)
+    inside[start.rows] = (paths.kind[k] == INSIDE) | (paths.kind[k] == PARKED)
+    size = np.minimum(costs, alpha.max())
+    room = inside * np.minimum(alpha, costs - alpha)
     strictly = room > _AT_BOUND * size
-    alpha = np.where(inside & ~strictly, np.where(alpha < costs - alpha, 0.0, costs), alpha)
-    count = strictly.sum(axis=1)
-    shift = -((strictly * excess) @ y) / np.maximum(count, 1)
-    by_path = y[removed] * (paths.margin - 1 - excess[each, removed])
-    shift = np.where(count > 0, shift, by_path)
-    free = (count == 0) & (paths.outcome == END)
-    if free.any():
-        limits = offset_limits(y, costs, alpha[free], y * (1 + excess[free]))
-        which = np.arange(len(limits.lower))
-        limits.lower[which, removed[free]], limits.upper[which, removed[free]] = -np.inf, np.inf
-        shift[free] = (limits.lower.max(axis=1) + limits.upper.min(axis=1)) / 2
-    vague = (count > 0) & ~(room > _NEARLY_AT_BOUND * size).any(axis=1)
-    excess += shift[:, None] * y
-    return _Points(alpha, excess, inside, vague)
+    vague = False
+    excess = start.excess + y * product
+    count = strictly.sum()
+    if count > 0:
+        # Rows inside have margin 1.
+        shift = -(strictly * y * excess).sum() / count
+        vague = not (room > _NEARLY_AT_BOUND * size).any()
+    elif paths.outcome[k] == END:
+        # No row determines the offset: the middle of what they allow.
+        alpha = np.where(inside, np.where(alpha < costs - alpha, 0.0, costs), alpha)
+        lower, upper = offset_ends(y, costs, alpha, y + y * excess)
+        lower[p], upper[p] = -np.inf, np.inf
+        shift = (lower.max() + upper.min()) / 2
+    else:
+        shift = y[p] * (paths.margin[k] - 1 - excess[p])
+    return _Point(alpha, excess + shift * y, inside, vague)
 
 
-def _judged(problem: Problem, tableau: Tableau, paths: Paths, violation: float) -> PathResult:
-    """Return what the states prove at which the paths have stopped."""
-    count, costs = len(paths.row), problem.costs
-    result = PathResult(*(np.zeros(count, dtype) for dtype in (float, bool, bool)))
-    stopped = np.flatnonzero(np.isin(paths.outcome, (ERROR, SUCCESS, END)))
-    at_once = max(1, _CHECK_ENTRIES // len(problem))
-    for first in range(0, len(stopped), at_once):
-        some = stopped[first : first + at_once]
-        outcome = paths.outcome[some]
-        points = _points(problem, tableau, paths, some)
-        alpha, excess = points.alpha, points.excess
-        removed = tableau.rows[paths.row[some]]
-        each = np.arange(len(some))
-        margin = 1 + excess[each, removed]
-        excess[each, removed] = 0.0  # p has no condition
-        worst = np.maximum(
-            np.where(alpha < costs, -excess, 0.0), np.where(alpha > 0, excess, 0.0)
-        ).max(axis=1)
-        gap = optimality_gaps(excess, alpha, costs).sum(axis=1)
-        remaining = alpha[each, removed]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            highest = margin + gap / remaining
-            lowest = paths.bound[some] + (margin - paths.margin[some])
-            lowest -= (gap + paths.reach[some] * worst) / paths.beyond[some]
-        at_end = (outcome == END) & (worst <= violation) & ~points.vague
-        result.exact[some] = at_end
-        result.proven[some] = (
-            at_end | ((outcome == ERROR) & (highest < 0)) | ((outcome == SUCCESS) & (lowest > 0))
-        )
-        result.margin[some] = np.where(outcome == SUCCESS, lowest, margin)
-    return result
+@compiled(dual_variables, offset_ends, optimality_gaps, _point)
+def _judge(
+    start: _Start,
+    table: Columns,
+    paths: Paths,
+    some: IndexArray,
+    products: FloatArray,
+    violation: float,
+    margins: FloatArray,
+    exact: BoolArray,
+    proven: BoolArray,
+) -> None:
+    """Fill in what the states of some of the paths prove.
+
+    The error certificate is ``y_p f(x_p) + gap / alpha_p < 0``, the success certificate that of
+    `span_hpo.certificates`. At the end of a path the state itself is the solution without p, if it
+    fulfils the KKT conditions, however it was reached.
+    """
+    costs = start.costs
+    for i in range(len(some)):
+        k = some[i]
+        p = start.rows[paths.row[k]]
+        point = _point(start, table, paths, k, products[i])
+        alpha, excess = point.alpha, point.excess
+        margin = 1 + excess[p]
+        excess[p] = 0.0  # p has no condition
+        worst = max((-excess * (alpha < costs)).max(), (excess * (alpha > 0)).max())
+        if paths.outcome[k] == END:
+            margins[k] = margin
+            exact[k] = proven[k] = worst <= violation and not point.vague
+        else:
+            gap = optimality_gaps(excess, alpha, costs).sum()
+            if paths.outcome[k] == ERROR:
+                margins[k] = margin
+                proven[k] = margin + gap / alpha[p] < 0
+            else:
+                lost = (gap + paths.reach[k] / start.unit * worst) / (
+                    paths.beyond[k] / start.unit
+                )
+                margins[k] = paths.bound[k] + (margin - paths.margin[k]) - lost
+                proven[k] = margins[k] > 0
 
 
 def _slid(problem: Problem, state: State, label: float) -> State:
@@ -224,9 +274,9 @@ def _slid(problem: Problem, state: State, label: float) -> State:
     With nobody inside, the removal of a row of this class first moves the offset alone, until a
     zero row of the class or a bounded row of the other comes to its margin.
     """
-    y, alpha, costs, excess = problem.y, state.alpha, problem.costs, state.excess
+    y, alpha, excess = problem.y, state.alpha, state.excess
     slack = np.full(len(y), np.inf)
-    zero = (alpha == 0) & (costs > 0) & (y == label)
+    zero = (alpha == 0) & (problem.costs > 0) & (y == label)
     bounded = (alpha > 0) & (y != label)
     slack[zero], slack[bounded] = excess[zero], -excess[bounded]
     first = int(slack.argmin())

@@ -66,6 +66,11 @@ class Hull:
         G: FloatArray = K_II - self.row_means[:, None] - self.row_means + self.mean
         return G
 
+    def centred_diagonal(self, diagonal: FloatArray) -> FloatArray:
+        """Return the diagonal of ``G`` from that of ``K_II``."""
+        G_ii: FloatArray = diagonal - 2 * self.row_means + self.mean
+        return G_ii
+
     def about_centroid(self, K_Ip: FloatArray, K_pp: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``G_Ip`` (n, m) and ``G_pp`` (m,) of m other rows from their kernel values."""
         to_centroid = K_Ip.sum(axis=0) / len(K_Ip)

@@ -114,6 +114,27 @@ class Paths(NamedTuple):
     reach: FloatArray
 
 
+def dual_variables(table: Columns, paths: Paths, k: int) -> FloatArray:
+    """Return alpha of the tableau's rows where path k stands."""
+    kind = paths.kind[k]
+    alpha: FloatArray = (
+        (kind == INSIDE) * paths.value[k]
+        + (kind == BOUNDED) * table.costs
+        + (kind == PARKED) * table.alpha
+    )
+    alpha[paths.row[k]] = paths.remaining[k]
+    return alpha
+
+
+@compiled(dual_variables)
+def changes(table: Columns, paths: Paths, some: IndexArray) -> FloatArray:
+    """Return how ``y alpha`` of the tableau's rows has changed on some of the paths."""
+    changed = np.empty((len(some), len(table.y)))
+    for i in range(len(some)):
+        changed[i] = table.y * (dual_variables(table, paths, some[i]) - table.alpha)
+    return changed
+
+
 @compiled()
 def follow_paths(tableau: Columns, paths: Paths, todo: IndexArray, complete: bool) -> None:
     """Follow some of the paths until each of them has an outcome."""

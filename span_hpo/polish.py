@@ -38,12 +38,19 @@ def offset_limits(
     y: FloatArray, costs: FloatArray, alpha: FloatArray, F: FloatArray
 ) -> OffsetLimits:
     """Return the limits that the rows put on the offset, with ``F = K (y alpha)``."""
+    return OffsetLimits(*offset_ends(y, costs, alpha, F))
+
+
+def offset_ends(
+    y: FloatArray, costs: FloatArray, alpha: FloatArray, F: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return `lower` and `upper` of the `OffsetLimits`; plain arrays, so that it can be compiled."""
     positive = y > 0
     can_grow, can_fall = alpha < costs, alpha > 0
     offset = y - F
-    return OffsetLimits(
-        lower=np.where(np.where(positive, can_grow, can_fall), offset, -np.inf),
-        upper=np.where(np.where(positive, can_fall, can_grow), offset, np.inf),
+    return (
+        np.where(np.where(positive, can_grow, can_fall), offset, -np.inf),
+        np.where(np.where(positive, can_fall, can_grow), offset, np.inf),
     )
 
 

@@ -34,7 +34,9 @@ from span_hpo.path import (
 )
 from span_hpo.solver import Problem
 
-_LEAST_UNIT = 1e-290
+_LEAST_UNIT = 1e-290  # distances below this are zero
+_ON_MARGIN = 1e-9  # rows this close to margin 1 are always watched
+_HULL_CHANGES = 3.0  # base rows that may leave on a path: how much of the hull they take along
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,14 +70,15 @@ class Tableau:
         Where the paths start; at least one row is inside.
     removed
         The rows whose paths are followed.
-    radius
-        How far the paths go, in units of `distance`: rows whose margin cannot change so much are
-        not watched. Shape as `removed`.
+    watch
+        Which rows are watched. A path that lowers ``y_p f(x_p)`` by `drop` changes the weight
+        vector by about ``sqrt(alpha_p drop)``, and the margin of a row by that times its distance
+        from the hull; rows whose margin is further from 1 are left out. "class": the drop is what
+        leads to a margin of 0; "end": ``alpha_p`` times the squared distance of p; "all": every
+        row is watched.
     """
 
-    def __init__(
-        self, problem: Problem, state: State, removed: IndexArray, radius: FloatArray
-    ) -> None:
+    def __init__(self, problem: Problem, state: State, removed: IndexArray, watch: str) -> None:
         K, y = problem.K, problem.y
         inside = np.flatnonzero(state.inside)
         K_II = K.block(inside, inside)
@@ -94,15 +97,26 @@ class Tableau:
         G_IO, G_OO = hull.about_centroid(K_IO, K.diagonal()[others])
         Z, _ = lapack.dtrtrs(hull.L, G_IO, lower=1)
         squared = np.maximum(G_OO - np.einsum("ij,ij->j", Z, Z), 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            reach = np.abs(state.excess[others]) / np.sqrt(squared)
-        # Rows in the hull at margin 1 follow it; those off the margin never come to it.
-        reach[np.isnan(reach)] = 0.0
+        squared += _HULL_CHANGES / n * G_OO
+        excess = np.maximum(np.abs(state.excess[others]) - _ON_MARGIN, 0.0)
+        reach = excess / np.sqrt(np.maximum(squared, _LEAST_UNIT))
+        alpha, margin = state.alpha[removed], np.maximum(1 + state.excess[removed], 0.0)
+        if watch == "class":
+            radius = np.sqrt(alpha * margin)
+        elif watch == "end":
+            distances = np.zeros(len(problem))
+            distances[inside] = hull.centred_diagonal(K.diagonal()[inside])
+            distances[others] = squared
+            radius = alpha * np.sqrt(distances[removed])
+        else:
+            radius = np.full(len(removed), np.inf)
         order = reach.argsort(kind="stable")
         needed = (reach <= radius.max()) | np.isin(others, removed)
         order = order[needed[order]]
 
-        self.problem, self.state, self.removed = problem, state, removed
+        self.problem, self.state = problem, state
+        self._radius = np.zeros(len(problem))
+        self._radius[removed] = radius
         self.rows = np.concatenate([inside, others[order]])
         self._hull = hull
         self._G_IO, self._Z = G_IO[:, order], Z[:, order]
@@ -132,10 +146,11 @@ class Tableau:
         self._position = np.full(len(problem), -1)
         self._position[rows] = np.arange(len(rows))
 
-    def paths(
-        self, removed: IndexArray, margins: FloatArray, radius: FloatArray, whole: FloatArray
-    ) -> Paths:
-        """Return the start of the paths of some rows."""
+    def paths(self, removed: IndexArray, whole: FloatArray) -> Paths:
+        """Return the start of the paths of some of the removed rows.
+
+        `whole` is what their dual variables were in the fit.
+        """
         count, n = len(removed), self.columns.n_base
         at = self._position[removed]
         value, lower, upper, kind = (
@@ -144,7 +159,7 @@ class Tableau:
         )
         each = np.arange(count)
         lower[each, at], upper[each, at], kind[each, at] = -np.inf, np.inf, REMOVED
-        tracked = np.maximum(np.searchsorted(self._reach, radius, side="right"), n)
+        tracked = np.maximum(np.searchsorted(self._reach, self._radius[removed], side="right"), n)
         changed = np.zeros((count, MOST_CHANGED), dtype=np.intp)
         changed[:, 0] = at
         return Paths(
@@ -152,7 +167,7 @@ class Tableau:
             tracked=tracked,
             whole=whole * self.unit,
             remaining=self.columns.alpha[at],
-            margin=margins.copy(),
+            margin=1 + self.state.excess[removed],
             value=value,
             lower=lower,
             upper=upper,
@@ -176,16 +191,6 @@ class Tableau:
             follow_paths(self.columns, paths, todo, complete)
             todo = todo[paths.outcome[todo] == NEEDS_COLUMN]
             self._add_columns(np.unique(paths.wanted[todo]))
-
-    def dual_variables(self, paths: Paths) -> FloatArray:
-        """Return alpha of the tableau's rows in the states of the paths, shape (k, n)."""
-        kind = paths.kind
-        alpha = np.where(kind == INSIDE, paths.value, 0.0)
-        alpha = np.where(kind == BOUNDED, self.columns.costs, alpha)
-        alpha = np.where(kind == PARKED, self.columns.alpha, alpha)
-        alpha[np.arange(len(paths.row)), paths.row] = paths.remaining
-        alpha /= self.unit
-        return alpha
 
     def _add_columns(self, wanted: IndexArray) -> None:
         table, n = self.columns, self.columns.n_base
