@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray
 from span_hpo.certificates import optimality_gaps
@@ -80,9 +81,12 @@ def follow_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) -> 
     What was found for each of the rows.
     """
     problem, y = solution.problem, solution.problem.y
-    start = State(solution.alpha, y * solution.decision_values - 1, solution.in_bound)
+    excess = y * solution.decision_values - 1
+    some_inside = bool(solution.in_bound.any())
+    hull = solution.hull if some_inside else None
+    start = State(solution.alpha, excess, solution.in_bound, hull)
     violation = _VIOLATION + _NOISE_FACTOR * solution.margin_noise
-    if solution.in_bound.any():
+    if some_inside:
         groups = [(start, np.arange(len(rows)))]
     else:
         groups = [
@@ -109,12 +113,15 @@ def _settled(
     result = PathResult.empty(len(rows))
     at_once = max(1, _ENTRIES_AT_ONCE // len(problem))
     for first in range(0, len(rows), at_once):
-        block = np.arange(first, min(first + at_once, len(rows)))
-        paths = tableau.paths(rows[block], state.alpha[rows[block]])
-        tableau.follow(paths, complete)
-        result.put(block, _judged(tableau, paths, violation))
-        for k in np.flatnonzero(paths.outcome == LONG):
-            result.put(block[[k]], _continued(tableau, paths, int(k), violation, complete))
+        todo = np.arange(first, min(first + at_once, len(rows)))
+        for careful in (False, True):
+            if len(todo):
+                paths = tableau.paths(rows[todo], state.alpha[rows[todo]], careful=careful)
+                tableau.follow(paths, complete or careful)
+                result.put(todo, _judged(tableau, paths, violation))
+                for k in np.flatnonzero(paths.outcome == LONG):
+                    result.put(todo[[k]], _continued(tableau, paths, int(k), violation, complete))
+                todo = todo[~result.proven[todo]]
     return result
 
 
@@ -127,7 +134,9 @@ def _continued(
         start = _start_of(tableau)
         product = _products(tableau, paths, np.array([k]))
         point = _point(start, tableau.columns, paths, k, product[0])
-        state = State(point.alpha, point.excess, point.inside)
+        inside = np.zeros(len(problem), dtype=bool)
+        inside[tableau.rows] = (paths.kind[k] == INSIDE) | (paths.kind[k] == PARKED)
+        state = State(point.alpha, point.excess, inside)
         if not state.inside.any():
             state = _slid(problem, state, float(problem.y[row[0]]))
         whole = paths.whole[[k]] / tableau.unit
@@ -159,9 +168,12 @@ def _judged(tableau: Tableau, paths: Paths, violation: float) -> PathResult:
 
 def _products(tableau: Tableau, paths: Paths, some: IndexArray) -> FloatArray:
     """Return ``K`` times the change of ``y alpha`` on some of the paths, shape (k, l)."""
+    K, rows, n = tableau.problem.K, tableau.rows, tableau.columns.n_base
     changed = changes(tableau.columns, paths, some)
-    moved = np.flatnonzero(changed.any(axis=0))
-    product: FloatArray = changed[:, moved] @ tableau.problem.K.block(tableau.rows[moved], ALL)
+    product: FloatArray = changed[:, :n] @ K.block(rows[:n], ALL)
+    # Of the other rows few move on each path.
+    moved = n + np.flatnonzero(changed[:, n:].any(axis=0))
+    product += csr_array(changed[:, moved]) @ K.block(rows[moved], ALL)
     product /= tableau.unit
     return product
 
@@ -192,37 +204,37 @@ class _Point(NamedTuple):
 
     alpha: FloatArray
     excess: FloatArray
-    inside: BoolArray
     vague: bool
 
 
 def _point(start: _Start, table: Columns, paths: Paths, k: int, product: FloatArray) -> _Point:
     """Return where path k stands; `product` is K times the change of ``y alpha``."""
-    y, costs = start.y, start.costs
-    p = start.rows[paths.row[k]]
-    alpha = start.alpha.copy()
-    alpha[start.rows] = dual_variables(table, paths, k) / start.unit
-    inside = np.zeros(len(y), dtype=np.bool_)
-    inside[start.rows] = (paths.kind[k] == INSIDE) | (paths.kind[k] == PARKED)
-    size = np.minimum(costs, alpha.max())
-    room = inside * np.minimum(alpha, costs - alpha)
+    y, costs, rows = start.y, start.costs, start.rows
+    p = rows[paths.row[k]]
+    own = dual_variables(table, paths, k)
+    inside = (paths.kind[k] == INSIDE) | (paths.kind[k] == PARKED)
+    room = inside * np.minimum(own, table.costs - own)
+    size = np.minimum(table.costs, max(own.max(), start.unit * start.alpha.max()))
     strictly = room > _AT_BOUND * size
-    vague = False
-    excess = start.excess + y * product
     count = strictly.sum()
+    vague = count > 0 and not (room > _NEARLY_AT_BOUND * size).any()
+    if count == 0:
+        own = np.where(inside, np.where(own < table.costs - own, 0.0, table.costs), own)
+    alpha = start.alpha.copy()
+    alpha[rows] = own / start.unit
+    excess = start.excess + y * product
     if count > 0:
         # Rows inside have margin 1.
-        shift = -(strictly * y * excess).sum() / count
-        vague = not (room > _NEARLY_AT_BOUND * size).any()
+        shift = -(strictly * table.y * excess[rows]).sum() / count
     elif paths.outcome[k] == END:
         # No row determines the offset: the middle of what they allow.
-        alpha = np.where(inside, np.where(alpha < costs - alpha, 0.0, costs), alpha)
         lower, upper = offset_ends(y, costs, alpha, y + y * excess)
         lower[p], upper[p] = -np.inf, np.inf
         shift = (lower.max() + upper.min()) / 2
     else:
         shift = y[p] * (paths.margin[k] - 1 - excess[p])
-    return _Point(alpha, excess + shift * y, inside, vague)
+    excess += shift * y
+    return _Point(alpha, excess, vague)
 
 
 @compiled(dual_variables, offset_ends, optimality_gaps, _point)
@@ -282,4 +294,4 @@ def _slid(problem: Problem, state: State, label: float) -> State:
     first = int(slack.argmin())
     inside = np.zeros(len(y), dtype=bool)
     inside[first] = True
-    return replace(state, excess=excess - label * y * max(slack[first], 0.0), inside=inside)
+    return replace(state, excess=excess - label * y * max(slack[first], 0.0), inside=inside, hull=None)

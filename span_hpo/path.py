@@ -31,8 +31,8 @@ from span_hpo.jit import compiled
 ZERO, INSIDE, BOUNDED, PARKED, REMOVED = 0, 1, 2, 3, 4
 RUNNING, ERROR, SUCCESS, END, NEEDS_COLUMN, LONG, LOST = 0, 1, 2, 3, 4, 5, 6
 
-MOST_CHANGED = 48  # rows in D before the tableau is made anew
-MOST_SEGMENTS = 60  # segments before the tableau is made anew
+MOST_CHANGED = 80  # rows in D before the tableau is made anew
+MOST_SEGMENTS = 150  # segments before the tableau is made anew
 _STILL = 1e-11  # a coordinate that moves slower than this, in units of alpha_p, stands still
 _TOUCHING = 1e-12  # distances from a bound below this are equal; the faster row comes first
 _FINISHED = 1e-10  # relative to alpha_p: what may be left of it at the end

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray
-from span_hpo.hull import in_bound_hull, independent_rows
+from span_hpo.hull import Hull, in_bound_hull, independent_rows
 from span_hpo.path import (
     BOUNDED,
     INSIDE,
@@ -52,11 +52,14 @@ class State:
     inside
         Mask of the rows strictly inside their box, or just arrived at an end of it with margin 1;
         without the removed row of a path that has begun.
+    hull
+        Factor of these rows, if it is known.
     """
 
     alpha: FloatArray
     excess: FloatArray
     inside: BoolArray
+    hull: Hull | None = None
 
 
 class Tableau:
@@ -81,10 +84,10 @@ class Tableau:
     def __init__(self, problem: Problem, state: State, removed: IndexArray, watch: str) -> None:
         K, y = problem.K, problem.y
         inside = np.flatnonzero(state.inside)
-        K_II = K.block(inside, inside)
         parked = np.zeros(0, dtype=np.intp)
-        hull = in_bound_hull(K_II)
+        hull = state.hull or in_bound_hull(K.block(inside, inside))
         if hull.jitter:
+            K_II = K.block(inside, inside)
             independent = independent_rows(K_II)
             parked = np.delete(inside, independent)
             inside = inside[independent]
@@ -146,10 +149,11 @@ class Tableau:
         self._position = np.full(len(problem), -1)
         self._position[rows] = np.arange(len(rows))
 
-    def paths(self, removed: IndexArray, whole: FloatArray) -> Paths:
+    def paths(self, removed: IndexArray, whole: FloatArray, *, careful: bool = False) -> Paths:
         """Return the start of the paths of some of the removed rows.
 
-        `whole` is what their dual variables were in the fit.
+        `whole` is what their dual variables were in the fit. A careful path watches all rows of
+        the tableau, also those that are there for the sake of other paths.
         """
         count, n = len(removed), self.columns.n_base
         at = self._position[removed]
@@ -159,7 +163,8 @@ class Tableau:
         )
         each = np.arange(count)
         lower[each, at], upper[each, at], kind[each, at] = -np.inf, np.inf, REMOVED
-        tracked = np.maximum(np.searchsorted(self._reach, self._radius[removed], side="right"), n)
+        radius = np.full(count, np.inf) if careful else self._radius[removed]
+        tracked = np.maximum(np.searchsorted(self._reach, radius, side="right"), n)
         changed = np.zeros((count, MOST_CHANGED), dtype=np.intp)
         changed[:, 0] = at
         return Paths(
