@@ -1,5 +1,7 @@
 """Exact leave-one-out: the ends of dual paths, and the proof that they are what they seem."""
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -11,15 +13,16 @@ from span_hpo.certificates import optimality_gaps
 from span_hpo.gram import ALL
 from span_hpo.jit import compiled
 from span_hpo.path import (
+    BOUNDED,
     END,
     ERROR,
     INSIDE,
     LONG,
     PARKED,
     SUCCESS,
+    ZERO,
     Columns,
     Paths,
-    changes,
     dual_variables,
 )
 from span_hpo.polish import offset_ends
@@ -27,6 +30,9 @@ from span_hpo.solver import DualSolution, Problem
 from span_hpo.tableau import State, Tableau
 
 _ENTRIES_AT_ONCE = 1_000_000  # coordinates of paths that are held in one array
+_SIMILAR = 3  # paths that watch fewer rows by this factor are followed by themselves,
+_WORTH_A_BLOCK = 100_000  # if that saves as many coordinates
+_ROUNDED_UP = 1 + 1e-6  # of a movement that is computed
 _VIOLATION = 1e-6  # of the KKT conditions at the end of a path, in units of the margin
 _NOISE_FACTOR = 1e3  # the same in units of the rounding of a margin
 _AT_BOUND = 1e-11  # relative to C_i and the largest alpha: closer to a bound is at the bound
@@ -109,14 +115,16 @@ def _settled(
     problem: Problem, state: State, rows: IndexArray, watch: str, violation: float, complete: bool
 ) -> PathResult:
     """Follow paths from one state, and judge where they end."""
-    tableau = Tableau(problem, state, rows, watch)
+    tableau = Tableau(problem, state)
     result = PathResult.empty(len(rows))
-    at_once = max(1, _ENTRIES_AT_ONCE // len(problem))
-    for first in range(0, len(rows), at_once):
-        todo = np.arange(first, min(first + at_once, len(rows)))
+    watched = tableau.watched(rows, watch)
+    for block in _blocks(watched):
+        todo, count = block, watched[block]
         for careful in (False, True):
             if len(todo):
-                paths = tableau.paths(rows[todo], state.alpha[rows[todo]], careful=careful)
+                if careful:
+                    count = np.full(len(todo), count.max())
+                paths = tableau.paths(rows[todo], state.alpha[rows[todo]], count)
                 tableau.follow(paths, complete or careful)
                 result.put(todo, _judged(tableau, paths, violation))
                 for k in np.flatnonzero(paths.outcome == LONG):
@@ -125,23 +133,40 @@ def _settled(
     return result
 
 
+def _blocks(watched: IndexArray) -> Iterator[IndexArray]:
+    """Yield paths that are followed together: of similar width, the widest first."""
+    order = np.argsort(-watched, kind="stable")
+    while len(order):
+        widest = int(watched[order[0]])
+        count = max(1, _ENTRIES_AT_ONCE // widest)
+        similar = int(np.count_nonzero(watched[order] * _SIMILAR >= widest))
+        if (len(order) - similar) * widest > _WORTH_A_BLOCK:
+            count = min(count, similar)
+        yield order[:count]
+        order = order[count:]
+
+
 def _continued(
     tableau: Tableau, paths: Paths, k: int, violation: float, complete: bool
 ) -> PathResult:
     """Go on with a long path, in a new tableau of where it stands."""
     problem, row = tableau.problem, tableau.rows[paths.row[[k]]]
     for _ in range(_MOST_TABLEAUX):
-        start = _start_of(tableau)
-        product = _products(tableau, paths, np.array([k]))
-        point = _point(start, tableau.columns, paths, k, product[0])
+        view = _view_of(tableau, paths, np.array([k]), np.arange(len(tableau.rows)))
+        point = _point(view, tableau.table, paths, k, 0)
+        alpha, excess = tableau.state.alpha.copy(), tableau.state.excess.copy()
+        alpha[view.rows], excess[view.rows] = point.alpha, point.excess
+        alpha[row] = paths.remaining[k] / tableau.unit
+        excess[row] = point.margin - 1
         inside = np.zeros(len(problem), dtype=bool)
-        inside[tableau.rows] = (paths.kind[k] == INSIDE) | (paths.kind[k] == PARKED)
-        state = State(point.alpha, point.excess, inside)
-        if not state.inside.any():
+        kind = paths.kind[k]
+        inside[tableau.rows[: len(kind)]] = (kind == INSIDE) | (kind == PARKED)
+        state = State(alpha, excess, inside)
+        if not inside.any():
             state = _slid(problem, state, float(problem.y[row[0]]))
         whole = paths.whole[[k]] / tableau.unit
-        tableau = Tableau(problem, state, row, "all")
-        paths, k = tableau.paths(row, whole), 0
+        tableau = Tableau(problem, state)
+        paths, k = tableau.paths(row, whole, tableau.watched(row, "all")), 0
         tableau.follow(paths, complete)
         if paths.outcome[0] != LONG:
             break
@@ -152,98 +177,211 @@ def _judged(tableau: Tableau, paths: Paths, violation: float) -> PathResult:
     """Return what the states prove at which the paths have stopped."""
     found = PathResult.empty(len(paths.row))
     stopped = np.flatnonzero(np.isin(paths.outcome, (ERROR, SUCCESS, END)))
-    _judge(
-        _start_of(tableau),
-        tableau.columns,
-        paths,
-        stopped,
-        _products(tableau, paths, stopped),
-        violation,
-        found.margin,
-        found.exact,
-        found.proven,
-    )
+    width, everyone = paths.own.shape[1], np.arange(len(tableau.rows))
+    start = tableau.state.excess[tableau.rows[:width]]
+    movement, of_centroid, free = _movements(tableau.table, paths, stopped, start)
+    far = tableau.centroid_distances * (movement[~free].max(initial=0.0) / math.sqrt(tableau.unit))
+    far += of_centroid[~free].max(initial=0.0)
+    far *= _ROUNDED_UP
+    concerned = np.abs(tableau.state.excess[tableau.rows]) <= far
+    concerned[:width] = True
+    # A free offset may be limited by any row.
+    for some, positions in ((stopped[~free], everyone[concerned]), (stopped[free], everyone)):
+        if len(some):
+            view = _view_of(tableau, paths, some, positions)
+            _judge(view, tableau.table, paths, some, violation, *vars(found).values())
     return found
 
 
-def _products(tableau: Tableau, paths: Paths, some: IndexArray) -> FloatArray:
-    """Return ``K`` times the change of ``y alpha`` on some of the paths, shape (k, l)."""
-    K, rows, n = tableau.problem.K, tableau.rows, tableau.columns.n_base
-    changed = changes(tableau.columns, paths, some)
-    product: FloatArray = changed[:, :n] @ K.block(rows[:n], ALL)
-    # Of the other rows few move on each path.
-    moved = n + np.flatnonzero(changed[:, n:].any(axis=0))
-    product += csr_array(changed[:, moved]) @ K.block(rows[moved], ALL)
-    product /= tableau.unit
-    return product
+def _is_strictly_inside(table: Columns, paths: Paths, k: int, alpha: FloatArray, least: float) -> BoolArray:
+    """Tell which watched rows are inside their box by more than `least`, relative to its size."""
+    kind, costs = paths.kind[k], table.costs[: len(alpha)]
+    size = np.minimum(costs, alpha.max())
+    inside = (kind == INSIDE) | (kind == PARKED)
+    strictly: BoolArray = inside & (np.minimum(alpha, costs - alpha) > least * size)
+    return strictly
 
 
-class _Start(NamedTuple):
-    """The state of a tableau on all l rows, and which of them are the rows of the tableau."""
+@compiled(dual_variables, _is_strictly_inside)
+def _movements(
+    table: Columns, paths: Paths, some: IndexArray, start: FloatArray
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Return how far some of the paths have gone, and whether their ends leave the offset free.
+
+    Between two states the decision value of a row moves by at most as much as that of the centroid
+    of the base rows, plus the distance of the row from the centroid times the movement ``|w - w'|``
+    of the weight vector; ``|w - w'|^2 = sum_j (alpha_j - alpha'_j) (g_j - g'_j)``, a sum over rows
+    that have moved.
+
+    Returns
+    -------
+    The movements of the weight vector (in units of the tableau) and of the centroid, and the mask,
+    shape (k,) each.
+    """
+    n, width = table.n_base, len(start)
+    movement, of_centroid = np.zeros(len(some)), np.zeros(len(some))
+    free = np.zeros(len(some), dtype=np.bool_)
+    for i in range(len(some)):
+        k = some[i]
+        p = paths.row[k]
+        alpha = dual_variables(table, paths, k)
+        kind = paths.kind[k]
+        change = ((kind == ZERO) | (kind == BOUNDED)) * paths.value[k] - start
+        change *= kind != PARKED
+        fall = paths.margin[k] - paths.start_margin[k]
+        if p < width:
+            change[p] = fall
+        square = ((alpha - table.alpha[:width]) * change).sum()
+        if p >= width:
+            square += (paths.remaining[k] - table.alpha[p]) * fall
+        movement[i] = np.sqrt(max(square, 0.0))
+        of_centroid[i] = np.abs((table.y[:n] * change[:n]).sum()) / n
+        if paths.outcome[k] == END:
+            free[i] = not _is_strictly_inside(table, paths, k, alpha, _AT_BOUND).any()
+    return movement, of_centroid, free
+
+
+class _View(NamedTuple):
+    """The rows on which the states of some paths are computed anew from their dual variables.
+
+    Attributes
+    ----------
+    rows
+        The rows, shape (v,); the first are those that paths watch, in tableau order.
+    place
+        Where the removed row of each path is among them, -1 if it is not, shape (k,).
+    unit
+        The unit of the kernel in the tableau.
+    y, costs, alpha, excess
+        Of the rows at the start of the paths, shape (v,).
+    products
+        Kernel times the change of ``y alpha`` on each path, shape (k, v).
+    own_products
+        The same for the removed row, shape (k,).
+    """
 
     rows: IndexArray
+    place: IndexArray
     unit: float
     y: FloatArray
     costs: FloatArray
     alpha: FloatArray
     excess: FloatArray
+    products: FloatArray
+    own_products: FloatArray
 
 
-def _start_of(tableau: Tableau) -> _Start:
-    problem, state = tableau.problem, tableau.state
-    return _Start(
-        tableau.rows, tableau.unit, problem.y, problem.costs, state.alpha, state.excess
+def _view_of(
+    tableau: Tableau, paths: Paths, some: IndexArray, positions: IndexArray
+) -> _View:
+    """Return the view of some paths on the rows at the given positions of the tableau."""
+    problem, state, n = tableau.problem, tableau.state, tableau.table.n_base
+    rows, removed = tableau.rows[positions], tableau.rows[paths.row[some]]
+    width = paths.own.shape[1]
+    place = np.full(len(tableau.rows), -1, dtype=np.intp)
+    place[positions] = np.arange(len(positions))
+    place = place[paths.row[some]]
+    changed = _changes(tableau.table, paths, some)
+    K_p = problem.K.block(removed, rows)
+    of_p = problem.y[removed] * (paths.remaining[some] - tableau.table.alpha[paths.row[some]])
+    own = np.einsum("kj,kj->k", changed, K_p[:, :width]) + of_p * problem.K.diagonal()[removed]
+    products = changed[:, :n] @ problem.K.block(rows[:n], rows)
+    # Of the other rows few move on each path.
+    moved = n + np.flatnonzero(changed[:, n:].any(axis=0))
+    if len(moved):
+        products += csr_array(changed[:, moved]) @ problem.K.block(rows[moved], rows)
+    K_p *= of_p[:, None]
+    products += K_p
+    products /= tableau.unit
+    return _View(
+        rows,
+        place,
+        tableau.unit,
+        problem.y[rows],
+        problem.costs[rows],
+        state.alpha[rows],
+        state.excess[rows],
+        products,
+        own / tableau.unit,
     )
 
 
-class _Point(NamedTuple):
-    """Where a path stands, on all l rows, computed anew from its dual variables.
+@compiled(dual_variables)
+def _changes(table: Columns, paths: Paths, some: IndexArray) -> FloatArray:
+    """Return how ``y alpha`` of the watched rows but p has changed on some of the paths."""
+    width = paths.own.shape[1]
+    changed = np.empty((len(some), width))
+    for i in range(len(some)):
+        k = some[i]
+        changed[i] = table.y[:width] * (
+            dual_variables(table, paths, k) - table.alpha[:width]
+        )
+        if paths.row[k] < width:
+            changed[i, paths.row[k]] = 0.0
+    return changed
 
-    `vague` tells that it is not clear whether the offset is unique.
+
+class _Point(NamedTuple):
+    """Where a path stands, on the rows of a view.
+
+    Attributes
+    ----------
+    alpha, excess
+        Dual variables and ``g = y f - 1``, shape (v,).
+    margin
+        ``y_p f(x_p)``.
+    vague
+        Whether it is not clear if the offset is unique.
     """
 
     alpha: FloatArray
     excess: FloatArray
+    margin: float
     vague: bool
 
 
-def _point(start: _Start, table: Columns, paths: Paths, k: int, product: FloatArray) -> _Point:
-    """Return where path k stands; `product` is K times the change of ``y alpha``."""
-    y, costs, rows = start.y, start.costs, start.rows
-    p = rows[paths.row[k]]
+def _point(view: _View, table: Columns, paths: Paths, k: int, i: int) -> _Point:
+    """Return where path k stands, which is number i of the view."""
+    y, costs, place = view.y, view.costs, view.place[i]
+    y_p = table.y[paths.row[k]]
     own = dual_variables(table, paths, k)
-    inside = (paths.kind[k] == INSIDE) | (paths.kind[k] == PARKED)
-    room = inside * np.minimum(own, table.costs - own)
-    size = np.minimum(table.costs, max(own.max(), start.unit * start.alpha.max()))
-    strictly = room > _AT_BOUND * size
+    width = len(own)
+    strictly = _is_strictly_inside(table, paths, k, own, _AT_BOUND)
     count = strictly.sum()
-    vague = count > 0 and not (room > _NEARLY_AT_BOUND * size).any()
+    nearly = _is_strictly_inside(table, paths, k, own, _NEARLY_AT_BOUND)
+    vague = count > 0 and not nearly.any()
     if count == 0:
-        own = np.where(inside, np.where(own < table.costs - own, 0.0, table.costs), own)
-    alpha = start.alpha.copy()
-    alpha[rows] = own / start.unit
-    excess = start.excess + y * product
+        limit = table.costs[:width]
+        inside = paths.kind[k] == INSIDE
+        own = np.where(inside, np.where(own < limit - own, 0.0, limit), own)
+    alpha = view.alpha.copy()
+    alpha[:width] = own / view.unit
+    excess = view.excess + y * view.products[i]
+    margin = paths.start_margin[k] + y_p * view.own_products[i]
     if count > 0:
         # Rows inside have margin 1.
-        shift = -(strictly * table.y * excess[rows]).sum() / count
+        shift = -(strictly * y[:width] * excess[:width]).sum() / count
     elif paths.outcome[k] == END:
         # No row determines the offset: the middle of what they allow.
         lower, upper = offset_ends(y, costs, alpha, y + y * excess)
-        lower[p], upper[p] = -np.inf, np.inf
+        if place >= 0:
+            lower[place], upper[place] = -np.inf, np.inf
         shift = (lower.max() + upper.min()) / 2
     else:
-        shift = y[p] * (paths.margin[k] - 1 - excess[p])
+        shift = y_p * (paths.margin[k] - margin)
     excess += shift * y
-    return _Point(alpha, excess, vague)
+    margin += y_p * shift
+    if place >= 0:
+        excess[place] = 0.0  # p has no condition
+    return _Point(alpha, excess, margin, vague)
 
 
-@compiled(dual_variables, offset_ends, optimality_gaps, _point)
+@compiled(dual_variables, offset_ends, optimality_gaps, _is_strictly_inside, _point)
 def _judge(
-    start: _Start,
+    view: _View,
     table: Columns,
     paths: Paths,
     some: IndexArray,
-    products: FloatArray,
     violation: float,
     margins: FloatArray,
     exact: BoolArray,
@@ -255,29 +393,24 @@ def _judge(
     `span_hpo.certificates`. At the end of a path the state itself is the solution without p, if it
     fulfils the KKT conditions, however it was reached.
     """
-    costs = start.costs
+    costs, unit = view.costs, view.unit
     for i in range(len(some)):
         k = some[i]
-        p = start.rows[paths.row[k]]
-        point = _point(start, table, paths, k, products[i])
-        alpha, excess = point.alpha, point.excess
-        margin = 1 + excess[p]
-        excess[p] = 0.0  # p has no condition
+        point = _point(view, table, paths, k, i)
+        alpha, excess, margin = point.alpha, point.excess, point.margin
         worst = max((-excess * (alpha < costs)).max(), (excess * (alpha > 0)).max())
         if paths.outcome[k] == END:
             margins[k] = margin
             exact[k] = proven[k] = worst <= violation and not point.vague
+            continue
+        gap = optimality_gaps(excess, alpha, costs).sum()
+        if paths.outcome[k] == ERROR:
+            margins[k] = margin
+            proven[k] = margin + gap * unit / paths.remaining[k] < 0
         else:
-            gap = optimality_gaps(excess, alpha, costs).sum()
-            if paths.outcome[k] == ERROR:
-                margins[k] = margin
-                proven[k] = margin + gap / alpha[p] < 0
-            else:
-                lost = (gap + paths.reach[k] / start.unit * worst) / (
-                    paths.beyond[k] / start.unit
-                )
-                margins[k] = paths.bound[k] + (margin - paths.margin[k]) - lost
-                proven[k] = margins[k] > 0
+            lost = (gap * unit + paths.reach[k] * worst) / paths.beyond[k]
+            margins[k] = paths.bound[k] + (margin - paths.margin[k]) - lost
+            proven[k] = margins[k] > 0
 
 
 def _slid(problem: Problem, state: State, label: float) -> State:

@@ -54,7 +54,8 @@ class Columns(NamedTuple):
     slot
         Where the column of each row is in `columns`, -1 if it is not there, shape (n,).
     columns
-        The columns, one in each row of this array, shape (m, n).
+        The columns, one in each row of this array, shape (m, w) with w <= n: rows beyond w are far
+        from their margins, and no path watches them.
     """
 
     n_base: int
@@ -72,14 +73,16 @@ class Paths(NamedTuple):
     ----------
     row
         The removed row p, shape (k,).
+    own, own_square
+        Its column of the tableau, shape (k, w), and ``P_pp``, shape (k,).
     tracked
         Number of leading rows that are watched, shape (k,).
-    remaining
-        What is left of ``alpha_p``, shape (k,); `whole` is what it was.
-    margin
-        ``y_p f(x_p)``, shape (k,).
+    whole, remaining
+        What ``alpha_p`` was in the fit, and what is left of it, shape (k,).
+    start_margin, margin
+        ``y_p f(x_p)`` at the base and now, shape (k,).
     value, lower, upper, kind
-        Moving coordinate of every row, its interval and its kind, shape (k, n).
+        Moving coordinate of every row, its interval and its kind, shape (k, w).
     changed, n_changed
         The list D of every path, shape (k, MOST_CHANGED), and its length.
     n_inside
@@ -95,9 +98,12 @@ class Paths(NamedTuple):
     """
 
     row: IndexArray
+    own: FloatArray
+    own_square: FloatArray
     tracked: IndexArray
     whole: FloatArray
     remaining: FloatArray
+    start_margin: FloatArray
     margin: FloatArray
     value: FloatArray
     lower: FloatArray
@@ -115,36 +121,29 @@ class Paths(NamedTuple):
 
 
 def dual_variables(table: Columns, paths: Paths, k: int) -> FloatArray:
-    """Return alpha of the tableau's rows where path k stands."""
-    kind = paths.kind[k]
+    """Return alpha of the watched rows where path k stands."""
+    kind, p = paths.kind[k], paths.row[k]
+    width = len(kind)
     alpha: FloatArray = (
         (kind == INSIDE) * paths.value[k]
-        + (kind == BOUNDED) * table.costs
-        + (kind == PARKED) * table.alpha
+        + (kind == BOUNDED) * table.costs[:width]
+        + (kind == PARKED) * table.alpha[:width]
     )
-    alpha[paths.row[k]] = paths.remaining[k]
+    if p < width:
+        alpha[p] = paths.remaining[k]
     return alpha
 
 
-@compiled(dual_variables)
-def changes(table: Columns, paths: Paths, some: IndexArray) -> FloatArray:
-    """Return how ``y alpha`` of the tableau's rows has changed on some of the paths."""
-    changed = np.empty((len(some), len(table.y)))
-    for i in range(len(some)):
-        changed[i] = table.y * (dual_variables(table, paths, some[i]) - table.alpha)
-    return changed
-
-
 @compiled()
-def follow_paths(tableau: Columns, paths: Paths, todo: IndexArray, complete: bool) -> None:
+def follow_paths(table: Columns, paths: Paths, todo: IndexArray, complete: bool) -> None:
     """Follow some of the paths until each of them has an outcome."""
-    n_base, y, costs = tableau.n_base, tableau.y, tableau.costs
-    slot, columns = tableau.slot, tableau.columns
-    memory = np.empty((MOST_CHANGED + 1) * (len(y) + 1))
+    n_base, y, costs = table.n_base, table.y, table.costs
+    slot, columns = table.slot, table.columns
+    memory = np.empty((MOST_CHANGED + 1) * paths.own.shape[1])
     for k in todo:
         p, count = paths.row[k], paths.tracked[k]
         in_base = p < n_base
-        whole = paths.whole[k]
+        own = paths.own[k]
         remaining, margin = paths.remaining[k], paths.margin[k]
         kind = paths.kind[k]
         value, lower, upper = (
@@ -154,38 +153,47 @@ def follow_paths(tableau: Columns, paths: Paths, todo: IndexArray, complete: boo
         )
         D, m = paths.changed[k], paths.n_changed[k]
         n_inside, segments = paths.n_inside[k], paths.segments[k]
-        # The columns of D, of the watched rows and last of p itself.
-        width = count + 1
+        # The columns of p and then of D, as far as rows are watched.
+        memory[:count] = own[:count]
         for i in range(m):
-            memory[i * width : (i + 1) * width - 1] = columns[slot[D[i]], :count]
-            memory[(i + 1) * width - 1] = columns[slot[D[i]], p]
+            memory[(i + 1) * count : (i + 2) * count] = columns[slot[D[i]], :count]
         outcome = RUNNING
         while outcome == RUNNING:
+            # The direction of every watched row and of the margin of p.
             sliding = n_inside == 0
             if sliding:
                 # Nobody is inside: the offset slides towards -y_p and alpha stays.
                 direction = -y[p] * y[:count]
                 margin_direction = -1.0
             else:
-                block = memory[: m * width].reshape(m, width)
-                c = np.zeros(m)
+                block = memory[: (m + 1) * count].reshape(m + 1, count)
+                c = np.zeros(m + 1)
                 c[0] = -1.0
                 known = 0 if in_base else 1
-                if m > known:
-                    unknown = D[known:m]
-                    system = np.empty((m - known, m - known))
-                    for i in range(known, m):
-                        system[:, i - known] = block[i][unknown]
-                    rhs = c[known:] if in_base else block[0][unknown]
+                if m + 1 > known:
+                    unknown = np.empty(m + 1, dtype=np.intp)
+                    unknown[0] = p
+                    unknown[1:] = D[:m]
+                    unknown = unknown[known:]
+                    system = np.empty((len(unknown), len(unknown)))
+                    for i in range(len(unknown)):
+                        system[:, i] = block[i + known][unknown]
+                    rhs = c.copy() if in_base else block[0][unknown]
                     try:
                         c[known:] = np.linalg.solve(system, rhs)
-                    except Exception:
+                    except Exception:  # noqa: BLE001  all that Numba can catch: a singular system
                         outcome = LOST
                         break
                 direction = c @ block
-                direction[D[known:m]] = c[known:]
-                margin_direction = c[0] if in_base else direction[count]
-                direction = direction[:count]
+                if in_base:
+                    direction[unknown] = c
+                    margin_direction = c[0]
+                else:
+                    # Row p of the tableau is its column, with the other sign in the base rows.
+                    margin_direction = -paths.own_square[k]
+                    if m > 0:
+                        direction[unknown] = c[1:]
+                        margin_direction += (np.where(unknown < n_base, -c[1:], c[1:]) * rhs).sum()
                 if margin_direction > -_NEGATIVE_SPAN:
                     outcome = LOST
                     break
@@ -211,25 +219,23 @@ def follow_paths(tableau: Columns, paths: Paths, todo: IndexArray, complete: boo
             else:
                 if not complete and margin + 2 * remaining * margin_direction > _CLEAR:
                     # The direction as a certificate: how far does the box allow to follow it?
-                    fastest = max(0.0, (rate[:n_base] * (kind[:n_base] == INSIDE)).max())
+                    inside = kind[:n_base] == INSIDE
+                    fastest = max(0.0, (rate[:n_base] * inside).max())
+                    weight = (np.abs(direction[:n_base]) * inside).sum()
                     for i in range(m):
-                        if kind[D[i]] == INSIDE:
+                        if kind[D[i]] == INSIDE and D[i] >= n_base:
                             fastest = max(fastest, rate[D[i]])
+                            weight += np.abs(direction[D[i]])
                     L = 2 * remaining if fastest * 2 * remaining <= 1 else 1 / fastest
                     if L > _LEAST_BEYOND * remaining:
                         bound = margin + 0.5 * L * L * margin_direction / (L - remaining)
                         if bound > _CLEAR:
-                            inside = np.abs(direction[:n_base]) * (kind[:n_base] == INSIDE)
-                            weight = inside.sum()
-                            for i in range(m):
-                                if kind[D[i]] == INSIDE and D[i] >= n_base:
-                                    weight += np.abs(direction[D[i]])
                             paths.bound[k] = bound
                             paths.beyond[k] = L - remaining
                             paths.reach[k] = L * weight
                             outcome = SUCCESS
                             break
-                if remaining - step <= _FINISHED * whole:
+                if remaining - step <= _FINISHED * paths.whole[k]:
                     step = remaining
                     event = False
                     outcome = END
@@ -240,16 +246,15 @@ def follow_paths(tableau: Columns, paths: Paths, todo: IndexArray, complete: boo
                 value += step * direction
                 margin += step * margin_direction
             segments += 1
+            joins = False
             if event:
                 if kind[first] == INSIDE:
                     n_inside -= 1
-                    if direction[first] < 0:
-                        kind[first] = ZERO
-                        lower[first], upper[first] = 0.0, np.inf
-                    else:
-                        kind[first] = BOUNDED
-                        lower[first], upper[first] = -np.inf, 0.0
                     value[first] = 0.0
+                    if direction[first] < 0:
+                        kind[first], lower[first], upper[first] = ZERO, 0.0, np.inf
+                    else:
+                        kind[first], lower[first], upper[first] = BOUNDED, -np.inf, 0.0
                 else:
                     n_inside += 1
                     if kind[first] == ZERO:
@@ -257,35 +262,31 @@ def follow_paths(tableau: Columns, paths: Paths, todo: IndexArray, complete: boo
                     elif kind[first] == BOUNDED:
                         value[first] = costs[first]
                     else:
-                        value[first] = tableau.alpha[first]
-                    kind[first] = INSIDE
-                    lower[first], upper[first] = 0.0, costs[first]
-                place = 1
+                        value[first] = table.alpha[first]
+                    kind[first], lower[first], upper[first] = INSIDE, 0.0, costs[first]
+                place = 0
                 while place < m and D[place] != first:
                     place += 1
-                if place < m:
-                    m -= 1
-                    D[place] = D[m]
-                    memory[place * width : (place + 1) * width] = memory[
-                        m * width : (m + 1) * width
-                    ]
-                else:
+                joins = place == m
+                if joins:
                     D[m] = first
                     m += 1
+                else:
+                    m -= 1
+                    D[place] = D[m]
+                    memory[(place + 1) * count : (place + 2) * count] = memory[
+                        (m + 1) * count : (m + 2) * count
+                    ]
             if outcome == RUNNING:
                 if not complete and margin <= -_CLEAR:
                     outcome = ERROR
                 elif m == MOST_CHANGED or segments >= MOST_SEGMENTS:
                     outcome = LONG
-                elif event and place == m - 1 and D[place] == first:
-                    if slot[first] < 0:
-                        paths.wanted[k] = first
-                        outcome = NEEDS_COLUMN
-                    else:
-                        memory[place * width : (place + 1) * width - 1] = columns[
-                            slot[first], :count
-                        ]
-                        memory[(place + 1) * width - 1] = columns[slot[first], p]
+                elif joins and slot[first] < 0:
+                    paths.wanted[k] = first
+                    outcome = NEEDS_COLUMN
+                elif joins:
+                    memory[m * count : (m + 1) * count] = columns[slot[first], :count]
         paths.remaining[k], paths.margin[k] = remaining, margin
         paths.n_changed[k], paths.n_inside[k], paths.segments[k] = m, n_inside, segments
         paths.outcome[k] = outcome
