@@ -1,31 +1,104 @@
 """Proofs of leave-one-out classes that need no path: bounds from any feasible point of the dual.
 
-``W(a)``, the best dual value with ``alpha_p = a``, is concave, and ``1 - y_p f(x_p)`` is one of its
-supergradients. docs/theory.md has the proofs.
+``W(a)``, the largest dual value with ``alpha_p = a``, is concave, and ``1 - y_p f(x_p)`` is one of
+its supergradients. docs/theory.md has the proofs.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
-from span_hpo.arrays import FloatArray, IndexArray
+from span_hpo.arrays import BoolArray, FloatArray, IndexArray
+from span_hpo.gram import largest_entry
 from span_hpo.solver import DualSolution
 
-_CANDIDATES = 48  # rows that may take over what a row leaves, those with margin closest to 1
+_CANDIDATES = 48  # rows that may take over what a row leaves: those with margins closest to 1
+_ROUNDING = 1e-14  # of a squared distance, relative to the largest kernel value
+_LEAST_ROOM = 1e-9  # beyond alpha_p, relative to it
 
 
-def optimality_gaps(
-    excess: FloatArray, alpha: FloatArray, costs: FloatArray
-) -> FloatArray:
-    """Return how much of the dual each row may still gain, shape as the arguments.
+@dataclass(frozen=True, eq=False)
+class Proofs:
+    """What is known of the leave-one-out values of some rows, shape (k,) each.
 
-    With ``g = y f - 1`` the dual is within ``sum_j max((-g_j)^+ (C_j - alpha_j), g_j^+ alpha_j)``
-    of its maximum.
+    Attributes
+    ----------
+    margin
+        ``y_p f^p(x_p)``, or a bound that proves its sign.
+    exact
+        Whether the margin is the value itself.
+    proven
+        Whether the sign is proven; where it is not, the margin means nothing.
+    """
+
+    margin: FloatArray
+    exact: BoolArray
+    proven: BoolArray
+
+    @classmethod
+    def none(cls, count: int) -> "Proofs":
+        """Return proofs of nothing, to be filled in."""
+        return cls(np.zeros(count), np.zeros(count, dtype=bool), np.zeros(count, dtype=bool))
+
+    @property
+    def open(self) -> IndexArray:
+        """The rows that are not proven."""
+        return np.flatnonzero(~self.proven)
+
+    def put(self, rows: IndexArray, found: "Proofs") -> None:
+        """Fill in what was found for some of the rows."""
+        self.margin[rows] = found.margin
+        self.exact[rows] = found.exact
+        self.proven[rows] = found.proven
+
+
+def optimality_gaps(excess: FloatArray, alpha: FloatArray, costs: FloatArray) -> FloatArray:
+    """Return by how much each row may still raise the dual, at most; shape as the arguments.
+
+    With ``g = y f - 1`` that is ``max((-g_j)^+ (C_j - alpha_j), g_j^+ alpha_j)``, and the dual
+    is within the sum of its maximum.
     """
     gaps: FloatArray = np.maximum(-excess * (costs - alpha), excess * alpha)
     return gaps
 
 
-def lower_bounds(solution: DualSolution, rows: IndexArray, gaps: FloatArray) -> FloatArray:
-    """Return a lower bound of ``y_p f^p(x_p)`` for each of the given support vectors.
+def certified(solution: DualSolution, rows: IndexArray) -> Proofs:
+    """Prove what can be proven from the fit alone, solved or not.
+
+    Parameters
+    ----------
+    solution
+        A fit.
+    rows
+        Rows p, none of them the last of its class.
+    """
+    upper, lower = upper_bounds(solution, rows), np.full(len(rows), -np.inf)
+    todo = np.flatnonzero(upper > 0)
+    lower[todo] = lower_bounds(solution, rows[todo])
+    proven = (upper <= 0) | (lower > 0)
+    margin = np.where(upper <= 0, upper, lower)
+    return Proofs(np.where(proven, margin, 0.0), np.zeros(len(rows), dtype=bool), proven)
+
+
+def upper_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
+    """Return ``y_p f(x_p) + gap / alpha_p``, if that is negative an upper bound of
+    ``y_p f^p(x_p)``, for each of the given rows; infinity for zero rows.
+    """
+    excess, gap = _excess_and_gaps(solution, rows)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bounds = 1 + excess[rows] + gap / solution.alpha[rows]
+    return np.where(solution.alpha[rows] > 0, bounds, np.inf)
+
+
+def _excess_and_gaps(solution: DualSolution, rows: IndexArray) -> tuple[FloatArray, FloatArray]:
+    """Return ``g`` of all rows, and how far the dual without p may be from its maximum."""
+    excess = solution.problem.y * solution.decision_values - 1
+    gaps = optimality_gaps(excess, solution.alpha, solution.problem.costs)
+    return excess, gaps.sum() - gaps[rows]
+
+
+def lower_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
+    """Return a lower bound of ``y_p f^p(x_p)`` for each of the given rows.
 
     For ``s > 0``, ``L = alpha_p + s`` and any ``lambda`` with sum 1 that keeps every
     ``alpha_j + y_j y_p L lambda_j`` in its box, j other than p,
@@ -33,24 +106,23 @@ def lower_bounds(solution: DualSolution, rows: IndexArray, gaps: FloatArray) -> 
     ``y_p f^p(x_p) >= y_p f(x_p)
     - [L^2 |x_p - sum_j lambda_j x_j|^2 / 2 + L sum_j lambda_j y_j y_p g_j + gap] / s``.
 
-    Here ``s = alpha_p``, and lambda is filled greedily with the rows that cost least.
+    Here s is ``alpha_p``, or more where the gap asks for it, and lambda is filled greedily with
+    the rows that cost least.
     """
-    problem, alpha = solution.problem, solution.alpha
-    y, costs = problem.y, problem.costs
-    excess = y * solution.decision_values - 1
+    excess, gap = _excess_and_gaps(solution, rows)
+    problem, alpha, y = solution.problem, solution.alpha, solution.problem.y
     bounds = np.full(len(rows), -np.inf)
     for label in (-1.0, 1.0):
         of_class = np.flatnonzero(y[rows] == label)
-        room = np.where(y == label, costs - alpha, alpha)
-        able = np.flatnonzero(room > 0)
-        if not len(of_class) or not len(able):
-            continue
+        room = np.where(y == label, problem.costs - alpha, alpha)
+        able = np.flatnonzero(room)
         if len(able) > _CANDIDATES:
-            closest = np.argpartition(np.abs(excess[able]), _CANDIDATES)[:_CANDIDATES]
-            able = able[closest]
-        bounds[of_class] = _greedy_bounds(
-            solution, rows[of_class], able, room[able], label * y[able] * excess[able], gaps
-        )
+            able = able[np.argpartition(np.abs(excess[able]), _CANDIDATES)[:_CANDIDATES]]
+        if len(of_class) and len(able):
+            price = label * y[able] * excess[able]
+            bounds[of_class] = _greedy_bounds(
+                solution, rows[of_class], able, room[able], price, gap[of_class]
+            )
     return bounds
 
 
@@ -59,34 +131,36 @@ def _greedy_bounds(
     rows: IndexArray,
     able: IndexArray,
     room: FloatArray,
-    signed_excess: FloatArray,
-    gaps: FloatArray,
+    price: FloatArray,
+    gap: FloatArray,
 ) -> FloatArray:
-    """Return the bounds for rows of one class, with the rows that are able to replace them."""
+    """Return the bounds for rows of one class.
+
+    `able` are rows that can take something over, up to their `room`; `price` is their
+    ``y_j y_p g_j``.
+    """
     K, diagonal = solution.problem.K, solution.problem.K.diagonal()
+    margin = solution.problem.y[rows] * solution.decision_values[rows]
     a = solution.alpha[rows]
-    K_pa, K_aa = K.block(rows, able), K.block(able, able)
+    K_pa = K.block(rows, able)
     room = np.where(rows[:, None] == able, 0.0, room)
-    total = room.sum(axis=1)
-    L = np.minimum(2 * a, total * (1 - 1e-12))
-    s = L - a
+    squares = diagonal[rows, None] + diagonal[able] - 2 * K_pa
     with np.errstate(divide="ignore", invalid="ignore"):
-        capacity = room / L[:, None]
-        squared = diagonal[rows, None] + diagonal[able] - 2 * K_pa
-        price = 0.5 * L[:, None] * squared + signed_excess
-        order = price.argsort(axis=1)
-        filled = np.take_along_axis(capacity, order, axis=1)
-        before = filled.cumsum(axis=1) - filled
-        taken = np.minimum(np.maximum(1 - before, 0.0), filled)
-        weights = np.empty_like(taken)
+        wanted = a + np.fmax(a, np.sqrt(2 * gap / squares.mean(axis=1)))
+        L = np.minimum(wanted, room.sum(axis=1) * (1 - _LEAST_ROOM))
+        s = L - a
+        order = (0.5 * L[:, None] * squares + price).argsort(axis=1)
+        capacity = np.take_along_axis(room / L[:, None], order, axis=1)
+        before = capacity.cumsum(axis=1) - capacity
+        weights = np.empty_like(capacity)
+        taken = np.minimum(np.maximum(1 - before, 0.0), capacity)
         np.put_along_axis(weights, order, taken, axis=1)
-        distance = (
+        square = (
             diagonal[rows]
+            + np.einsum("pa,pa->p", weights @ K.block(able, able), weights)
             - 2 * np.einsum("pa,pa->p", weights, K_pa)
-            + np.einsum("pa,pa->p", weights @ K_aa, weights)
         )
-        gap = gaps.sum() - gaps[rows]
-        loss = (0.5 * L**2 * np.maximum(distance, 0.0) + L * (weights @ signed_excess) + gap) / s
-        margin = solution.problem.y[rows] * solution.decision_values[rows]
+        square = np.maximum(square, 0.0) + _ROUNDING * largest_entry(K)
+        bounds = margin - (0.5 * L**2 * square + L * (weights @ price) + gap) / s
     # Without room beyond alpha_p there is no s > 0.
-    return np.where(s > 1e-9 * a, margin - loss, -np.inf)
+    return np.where(s > _LEAST_ROOM * a, bounds, -np.inf)

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray
-from span_hpo.certificates import optimality_gaps
+from span_hpo.certificates import Proofs, optimality_gaps
 from span_hpo.gram import ALL
 from span_hpo.jit import compiled
 from span_hpo.path import (
@@ -40,37 +40,16 @@ _NEARLY_AT_BOUND = 1e-5  # the same: too close to tell whether the offset is fre
 _MOST_TABLEAUX = 8  # for one path
 
 
-@dataclass(frozen=True, eq=False)
-class PathResult:
-    """What the paths of some rows have shown, shape (k,) each.
-
-    Attributes
-    ----------
-    margin
-        ``y_p f^p(x_p)``, or the bound that proves its sign.
-    exact
-        Whether the margin is the value itself.
-    proven
-        Whether the sign is proven. A row without proof needs a refit.
-    """
-
-    margin: FloatArray
-    exact: BoolArray
-    proven: BoolArray
-
-    @classmethod
-    def empty(cls, count: int) -> "PathResult":
-        """Return results to be filled in."""
-        return cls(np.zeros(count), np.zeros(count, dtype=bool), np.zeros(count, dtype=bool))
-
-    def put(self, rows: IndexArray, found: "PathResult") -> None:
-        """Fill in what was found for some of the rows."""
-        self.margin[rows] = found.margin
-        self.exact[rows] = found.exact
-        self.proven[rows] = found.proven
+def is_optimal(solution: DualSolution) -> bool:
+    """Tell whether a fit fulfils the KKT conditions well enough for paths to start from it."""
+    return solution.kkt_violation() <= _violation_limit(solution)
 
 
-def follow_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) -> PathResult:
+def _violation_limit(solution: DualSolution) -> float:
+    return _VIOLATION + _NOISE_FACTOR * solution.margin_noise
+
+
+def follow_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) -> Proofs:
     """Follow the dual paths of some support vectors.
 
     Parameters
@@ -91,7 +70,7 @@ def follow_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) -> 
     some_inside = bool(solution.in_bound.any())
     hull = solution.hull if some_inside else None
     start = State(solution.alpha, excess, solution.in_bound, hull)
-    violation = _VIOLATION + _NOISE_FACTOR * solution.margin_noise
+    violation = _violation_limit(solution)
     if some_inside:
         groups = [(start, np.arange(len(rows)))]
     else:
@@ -99,7 +78,7 @@ def follow_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) -> 
             (_slid(problem, start, label), np.flatnonzero(y[rows] == label))
             for label in (-1.0, 1.0)
         ]
-    result = PathResult.empty(len(rows))
+    result = Proofs.none(len(rows))
     for state, todo in groups:
         # A path that proves nothing may have met a row that was not watched, or have stopped too
         # early for what rounding leaves of the gap: once more, with all rows and to the end.
@@ -113,10 +92,10 @@ def follow_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) -> 
 
 def _settled(
     problem: Problem, state: State, rows: IndexArray, watch: str, violation: float, complete: bool
-) -> PathResult:
+) -> Proofs:
     """Follow paths from one state, and judge where they end."""
     tableau = Tableau(problem, state)
-    result = PathResult.empty(len(rows))
+    result = Proofs.none(len(rows))
     watched = tableau.watched(rows, watch)
     for block in _blocks(watched):
         todo, count = block, watched[block]
@@ -148,7 +127,7 @@ def _blocks(watched: IndexArray) -> Iterator[IndexArray]:
 
 def _continued(
     tableau: Tableau, paths: Paths, k: int, violation: float, complete: bool
-) -> PathResult:
+) -> Proofs:
     """Go on with a long path, in a new tableau of where it stands."""
     problem, row = tableau.problem, tableau.rows[paths.row[[k]]]
     for _ in range(_MOST_TABLEAUX):
@@ -173,9 +152,9 @@ def _continued(
     return _judged(tableau, paths, violation)
 
 
-def _judged(tableau: Tableau, paths: Paths, violation: float) -> PathResult:
+def _judged(tableau: Tableau, paths: Paths, violation: float) -> Proofs:
     """Return what the states prove at which the paths have stopped."""
-    found = PathResult.empty(len(paths.row))
+    found = Proofs.none(len(paths.row))
     stopped = np.flatnonzero(np.isin(paths.outcome, (ERROR, SUCCESS, END)))
     width, everyone = paths.own.shape[1], np.arange(len(tableau.rows))
     start = tableau.state.excess[tableau.rows[:width]]

@@ -61,6 +61,25 @@ class KernelMatrix:
         return self.values[rows[:, None], columns]
 
 
+@dataclass(frozen=True, eq=False)
+class KernelSubset:
+    """The kernel matrix of some of the rows of another, without a copy."""
+
+    whole: KernelBlocks
+    rows: IndexArray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def diagonal(self) -> FloatArray:
+        """Return ``K_ii`` of every row."""
+        return self.whole.diagonal()[self.rows]
+
+    def block(self, rows: Rows, columns: Rows) -> FloatArray:
+        """Return ``K_ij`` for the given rows and columns."""
+        return self.whole.block(self.rows[rows], self.rows[columns])
+
+
 def as_kernel_blocks(K: Any) -> KernelBlocks:
     """Return `K` itself if it gives blocks, else the checked matrix that it holds.
 

@@ -5,11 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray, read_only
+from span_hpo.certificates import Proofs, certified
+from span_hpo.exact import follow_rows, is_optimal
 from span_hpo.solver import DualSolution, solve
 from span_hpo.spans import free_squared_spans
+from span_hpo.stopping import stopped_rows
 from span_hpo.threads import one_blas_thread
 
-METHODS = ("span", "refit")
+METHODS = ("span", "exact", "refit", "stopping")
+_ZERO = 100.0  # times the rounding of a decision value: what is closer to 0 is 0, an error
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,11 +25,18 @@ class LeaveOneOut:
     y
         Labels, shape (l,), -1 or +1.
     decision_values
-        ``f^p(x_p)``: the decision value of row p by the model without row p, shape (l,).
+        ``f^p(x_p)``: the decision value of row p by the model without row p, shape (l,). Where
+        `exact` is False it is an estimate (method "span"), or a bound that proves its sign.
     squared_spans
         Free squared spans, shape (l,), NaN where undefined; None for method "refit".
     method
         How the values were computed.
+    certified
+        Mask of the rows whose leave-one-out class is proven.
+    exact
+        Mask of the rows whose value is known to be exact.
+    error_bounds
+        The least and the largest leave-one-out error that is possible after what is proven.
     n_undefined
         Number of rows whose span is undefined.
     n_refit
@@ -36,6 +47,9 @@ class LeaveOneOut:
     decision_values: FloatArray
     squared_spans: FloatArray | None
     method: str
+    certified: BoolArray
+    exact: BoolArray
+    error_bounds: tuple[float, float]
     n_undefined: int
     n_refit: int
 
@@ -46,22 +60,32 @@ class LeaveOneOut:
 
 
 @one_blas_thread
-def leave_one_out(solution: DualSolution, method: str = "span") -> LeaveOneOut:
-    """Estimate the decision value that every row would get if it were left out.
+def leave_one_out(
+    solution: DualSolution, method: str = "span", complete: bool = False
+) -> LeaveOneOut:
+    """Find the decision value that every row would get if it were left out.
 
-    - "span": ``f^p(x_p) = f(x_p) - y_p alpha_p S_p^2`` with the free span. Exact where the removal
-      of p changes no set; zero rows keep ``f(x_p)``. A row whose span is undefined is refitted.
-    - "refit": one fit for each row, by brute force. Exact, and the measure of everything else.
+    - "span": the span-rule ``f^p(x_p) = f(x_p) - y_p alpha_p S_p^2`` with the free span, an
+      estimate that is exact where the removal of p changes no set. A row whose span is undefined
+      follows its dual path. What the fit alone proves is told by `LeaveOneOut.certified` and
+      `LeaveOneOut.error_bounds`.
+    - "exact": the class of every row is proven, by a certificate or along its dual path.
+    - "refit": one fit for each row, by brute force: the measure of everything else.
+    - "stopping": a fit for each row that the fit of all leaves open, stopped when its answer is
+      proven. The best that was published, to compare with; slower than "exact".
 
-    In both, a row whose removal leaves one class is an error, ``f^p(x_p) = -y_p``, and a row with
-    cost 0 keeps ``f(x_p)``.
+    In all of them a row whose removal leaves one class is an error, ``f^p(x_p) = -y_p``, and a
+    row with cost 0 keeps ``f(x_p)``; so does any zero row if the offset is unique. Rows that cannot
+    be proven in another way are refitted.
 
     Parameters
     ----------
     solution
         A fit.
     method
-        "span" or "refit".
+        "span", "exact", "refit" or "stopping".
+    complete
+        For "exact" and "stopping": go on until the value itself is known, not only its sign.
 
     Returns
     -------
@@ -72,7 +96,7 @@ def leave_one_out(solution: DualSolution, method: str = "span") -> LeaveOneOut:
     ValueError
         If the method is unknown.
     SolverError
-        For "span", if the kernel is not positive semi-definite.
+        For all but "refit", if the kernel is not positive semi-definite.
 
     References
     ----------
@@ -81,38 +105,66 @@ def leave_one_out(solution: DualSolution, method: str = "span") -> LeaveOneOut:
     """
     if method not in METHODS:
         raise ValueError(f"`method` must be one of {list(METHODS)}, got {method!r}.")
-    y = solution.problem.y
+    spans = None if method == "refit" else free_squared_spans(solution)
+    undefined = np.zeros(len(solution.alpha), dtype=bool) if spans is None else np.isnan(spans)
+    optimal = is_optimal(solution)
+    proofs = _known(solution, optimal, zero_rows=method != "refit")
+    if method == "stopping":
+        proofs.put(proofs.open, stopped_rows(solution, proofs.open, complete=complete))
+    elif method == "span" or (method == "exact" and not complete):
+        proofs.put(proofs.open, certified(solution, proofs.open))
+    needed = np.flatnonzero(undefined & ~proofs.exact) if method == "span" else proofs.open
+    if optimal and method in ("span", "exact"):
+        proofs.put(
+            needed, follow_rows(solution, needed, complete=complete or method == "span")
+        )
+        needed = needed[~proofs.proven[needed]]
+    proofs.put(needed, _refitted(solution, needed))
+    return _summary(solution, method, proofs, spans, n_refit=len(needed))
+
+
+def _known(solution: DualSolution, optimal: bool, *, zero_rows: bool) -> Proofs:
+    """Return what needs no computation: lone rows, rows with cost 0, and at the optimum zero rows."""
+    y, f = solution.problem.y, solution.decision_values
+    proofs = Proofs.none(len(y))
+    known = solution.problem.costs == 0
+    if zero_rows and optimal:
+        known = solution.alpha == 0
+        f = _zero_row_values(solution)
+    proofs.margin[known] = (y * f)[known]
+    proofs.exact[known] = proofs.proven[known] = optimal
     alone = _last_of_class(solution)
-    squared_spans = free_squared_spans(solution) if method == "span" else None
-    if squared_spans is None:
-        values = solution.decision_values.copy()
-        undefined = np.zeros(len(y), dtype=bool)
-        refitted = (solution.problem.costs > 0) & ~alone
-    else:
-        values = _span_values(solution, squared_spans)
-        undefined = np.isnan(squared_spans)
-        refitted = undefined & ~alone
-    values[alone] = -y[alone]
-    for p in np.flatnonzero(refitted):
-        values[p] = _refitted_value(solution, int(p))
+    proofs.margin[alone] = -1.0
+    proofs.exact[alone] = proofs.proven[alone] = True
+    return proofs
+
+
+def _summary(
+    solution: DualSolution, method: str, proofs: Proofs, spans: FloatArray | None, n_refit: int
+) -> LeaveOneOut:
+    y = solution.problem.y
+    tiny = proofs.exact & (np.abs(proofs.margin) <= _ZERO * solution.margin_noise)
+    proofs.margin[tiny] = 0.0
+    values = y * proofs.margin
+    if method == "span":
+        assert spans is not None
+        estimates = solution.decision_values - y * solution.alpha * spans
+        values = np.where(proofs.exact, values, estimates)
+    wrong = proofs.margin <= 0
     return LeaveOneOut(
         y=y,
         decision_values=read_only(values),
-        squared_spans=squared_spans,
+        squared_spans=spans,
         method=method,
-        n_undefined=int(np.count_nonzero(undefined)),
-        n_refit=int(np.count_nonzero(refitted)),
+        certified=read_only(proofs.proven),
+        exact=read_only(proofs.exact),
+        error_bounds=(
+            float(np.mean(proofs.proven & wrong)),
+            float(1 - np.mean(proofs.proven & ~wrong)),
+        ),
+        n_undefined=0 if spans is None else int(np.count_nonzero(np.isnan(spans))),
+        n_refit=n_refit,
     )
-
-
-def _span_values(solution: DualSolution, squared_spans: FloatArray) -> FloatArray:
-    """Return ``f(x_p) - y_p alpha_p S_p^2``, NaN where the span is undefined."""
-    shift = solution.problem.y * solution.alpha * squared_spans
-    values: FloatArray = solution.decision_values - shift
-    if not solution.in_bound.any():
-        zero = solution.alpha == 0
-        values[zero] += _offsets_without(solution)[zero] - solution.b
-    return values
 
 
 def _last_of_class(solution: DualSolution) -> BoolArray:
@@ -125,26 +177,33 @@ def _last_of_class(solution: DualSolution) -> BoolArray:
     return alone
 
 
-def _refitted_value(solution: DualSolution, p: int) -> float:
-    """Return the decision value of row p by the polished fit of all others."""
+def _refitted(solution: DualSolution, rows: IndexArray) -> Proofs:
+    """Return what polished fits without each of the rows say about it."""
     problem = solution.problem
-    others: IndexArray = np.delete(np.arange(len(problem)), p)
-    refit = solve(problem.take(others), tol=solution.tol, max_iter=solution.max_iter)
-    K_p = problem.K.block(np.array([p]), others)[0]
-    return float(K_p @ (refit.problem.y * refit.alpha)) + refit.b
+    proofs = Proofs.none(len(rows))
+    for i, p in enumerate(rows):
+        others: IndexArray = np.delete(np.arange(len(problem)), p)
+        refit = solve(problem.take(others), tol=solution.tol, max_iter=solution.max_iter)
+        K_p = problem.K.block(np.array([p]), others)[0]
+        value = float(K_p @ (refit.problem.y * refit.alpha)) + refit.b
+        proofs.margin[i] = problem.y[p] * value
+        proofs.exact[i] = proofs.proven[i] = refit.converged
+    return proofs
 
 
-def _offsets_without(solution: DualSolution) -> FloatArray:
-    """Return, for every zero row, the offset when that row is left out, shape (l,).
+def _zero_row_values(solution: DualSolution) -> FloatArray:
+    """Return the decision values of zero rows when they are left out, shape (l,).
 
-    Without a zero row the dual variables stay; only the interval of optimal offsets may widen to
-    the second strictest limit. Its middle is taken, as LIBSVM does.
+    Without a zero row the dual variables stay. If no row is in-bound the interval of optimal
+    offsets may widen to the second strictest limit; its middle is taken, as LIBSVM does.
     """
+    values = solution.decision_values
+    if solution.in_bound.any():
+        return values
     limits = solution.offset_limits
     lower, upper = limits.lower, limits.upper
     second_lower, strictest_lower = np.sort(lower)[-2:]
     strictest_upper, second_upper = np.sort(upper)[:2]
     without_lower = np.where(lower == strictest_lower, second_lower, strictest_lower)
     without_upper = np.where(upper == strictest_upper, second_upper, strictest_upper)
-    middle: FloatArray = (without_lower + without_upper) / 2
-    return middle
+    return values + (without_lower + without_upper) / 2 - solution.b
