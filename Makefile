@@ -26,7 +26,7 @@ bench: $(VENV)/installed
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[plots,test,dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[fast,plots,test,dev]'
 	$(BIN)/python -m pip install --quiet --editable '.[libsvm]' \
 	  || echo "libsvm-official needs a C++ compiler: the tests that compare with it are skipped."
 	touch $@

@@ -81,8 +81,9 @@ def certified(solution: DualSolution, rows: IndexArray) -> Proofs:
 
 
 def upper_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
-    """Return ``y_p f(x_p) + gap / alpha_p``, if that is negative an upper bound of
-    ``y_p f^p(x_p)``, for each of the given rows; infinity for zero rows.
+    """Return ``y_p f(x_p) + gap / alpha_p`` for each of the given rows; infinity for zero rows.
+
+    Where that is not positive, ``y_p f^p(x_p)`` is not above it.
     """
     excess, gap = _excess_and_gaps(solution, rows)
     with np.errstate(divide="ignore", invalid="ignore"):

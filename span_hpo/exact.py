@@ -10,7 +10,6 @@ from scipy.sparse import csr_array
 
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray
 from span_hpo.certificates import Proofs, optimality_gaps
-from span_hpo.gram import ALL
 from span_hpo.jit import compiled
 from span_hpo.path import (
     BOUNDED,
@@ -125,9 +124,7 @@ def _blocks(watched: IndexArray) -> Iterator[IndexArray]:
         order = order[count:]
 
 
-def _continued(
-    tableau: Tableau, paths: Paths, k: int, violation: float, complete: bool
-) -> Proofs:
+def _continued(tableau: Tableau, paths: Paths, k: int, violation: float, complete: bool) -> Proofs:
     """Go on with a long path, in a new tableau of where it stands."""
     problem, row = tableau.problem, tableau.rows[paths.row[[k]]]
     for _ in range(_MOST_TABLEAUX):
@@ -172,7 +169,9 @@ def _judged(tableau: Tableau, paths: Paths, violation: float) -> Proofs:
     return found
 
 
-def _is_strictly_inside(table: Columns, paths: Paths, k: int, alpha: FloatArray, least: float) -> BoolArray:
+def _is_strictly_inside(
+    table: Columns, paths: Paths, k: int, alpha: FloatArray, least: float
+) -> BoolArray:
     """Tell which watched rows are inside their box by more than `least`, relative to its size."""
     kind, costs = paths.kind[k], table.costs[: len(alpha)]
     size = np.minimum(costs, alpha.max())
@@ -250,9 +249,7 @@ class _View(NamedTuple):
     own_products: FloatArray
 
 
-def _view_of(
-    tableau: Tableau, paths: Paths, some: IndexArray, positions: IndexArray
-) -> _View:
+def _view_of(tableau: Tableau, paths: Paths, some: IndexArray, positions: IndexArray) -> _View:
     """Return the view of some paths on the rows at the given positions of the tableau."""
     problem, state, n = tableau.problem, tableau.state, tableau.table.n_base
     rows, removed = tableau.rows[positions], tableau.rows[paths.row[some]]
@@ -292,9 +289,7 @@ def _changes(table: Columns, paths: Paths, some: IndexArray) -> FloatArray:
     changed = np.empty((len(some), width))
     for i in range(len(some)):
         k = some[i]
-        changed[i] = table.y[:width] * (
-            dual_variables(table, paths, k) - table.alpha[:width]
-        )
+        changed[i] = table.y[:width] * (dual_variables(table, paths, k) - table.alpha[:width])
         if paths.row[k] < width:
             changed[i, paths.row[k]] = 0.0
     return changed
@@ -406,4 +401,6 @@ def _slid(problem: Problem, state: State, label: float) -> State:
     first = int(slack.argmin())
     inside = np.zeros(len(y), dtype=bool)
     inside[first] = True
-    return replace(state, excess=excess - label * y * max(slack[first], 0.0), inside=inside, hull=None)
+    return replace(
+        state, excess=excess - label * y * max(slack[first], 0.0), inside=inside, hull=None
+    )

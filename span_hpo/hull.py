@@ -31,7 +31,7 @@ _FIRST_JITTER = 1e-14  # relative to the mean squared distance from the centroid
 _JITTER_GROWTH = 10.0
 _EPSILON = float(np.finfo(float).eps)
 _PIVOT_NOISE = 10 * _EPSILON  # relative to K_ii: what rounding leaves of a zero pivot
-_DEPENDENT = 1e-13
+_DEPENDENT = 1e-13  # relative to K_ii: a pivot below this is a row in the hull of others
 _INDEFINITE = (
     1e-8  # relative to the mean diagonal of K_II; below it rounding, above it a wrong kernel
 )
@@ -102,7 +102,16 @@ class Hull:
         """
         G_Ip, G_pp = self.about_centroid(K_Ip, K_pp)
         half, _ = lapack.dtrtrs(self.L, G_Ip, lower=1)
-        squared: FloatArray = G_pp - np.einsum("ij,ij->j", half, half)
+        return self.checked_squares(G_pp - np.einsum("ij,ij->j", half, half), K_pp)
+
+    def checked_squares(self, squared: FloatArray, K_pp: FloatArray) -> FloatArray:
+        """Return squared distances from the hull without what rounding has left below zero.
+
+        Raises
+        ------
+        SolverError
+            If one is clearly negative, so that the kernel is not positive semi-definite.
+        """
         worst = squared.min(initial=0.0)
         if worst < -_INDEFINITE * np.abs(K_pp).max(initial=abs(self.mean) + self.scale):
             raise SolverError(_not_psd(f"a squared distance is {worst:.3g}"))
@@ -138,13 +147,7 @@ def in_bound_hull(K_II: FloatArray) -> Hull:
         be: only distances matter.)
     """
     n = len(K_II)
-    row_means = K_II.sum(axis=1) / n
-    mean = float(row_means.sum()) / n
-    diagonal = K_II.diagonal()
-    size = float(np.abs(diagonal).sum()) / n or 1.0
-    scale = float(diagonal.sum()) / n - mean
-    if scale <= _PIVOT_NOISE * size:
-        scale = size  # all rows coincide: only rounding is left of the distances, any scale serves
+    row_means, mean, scale, size = _centroid(K_II)
     H = np.asfortranarray(K_II - row_means[:, None] - row_means + (mean + scale))
     noise, limit = _PIVOT_NOISE * size, _INDEFINITE * size
     jitter = 0.0
@@ -159,27 +162,32 @@ def in_bound_hull(K_II: FloatArray) -> Hull:
         jitter = grown
 
 
-def _not_psd(evidence: str) -> str:
-    return (
-        f"The kernel matrix is not positive semi-definite ({evidence}), so spans are undefined. "
-        "Use a positive semi-definite kernel, or method='refit'."
-    )
-
-
 def independent_rows(K_II: FloatArray) -> IndexArray:
     """Return rows that span the same affine hull as all of them, none in the hull of the others.
 
     A Cholesky factorisation with pivoting, which stops where only rounding is left.
     """
-    n = len(K_II)
-    row_means = K_II.sum(axis=1) / n
-    mean = float(row_means.sum()) / n
-    diagonal = K_II.diagonal()
-    size = float(np.abs(diagonal).sum()) / n or 1.0
-    scale = float(diagonal.sum()) / n - mean
-    if scale <= _PIVOT_NOISE * size:
-        scale = size  # all rows coincide: only rounding is left of the distances, any scale serves
+    row_means, mean, scale, size = _centroid(K_II)
     H = np.asfortranarray(K_II - row_means[:, None] - row_means + (mean + scale))
     _, pivots, rank, _ = lapack.dpstrf(H, lower=1, tol=_DEPENDENT * size)
     rows: IndexArray = np.sort(pivots[:rank] - 1)
     return rows
+
+
+def _centroid(K_II: FloatArray) -> tuple[FloatArray, float, float, float]:
+    """Return the row means of ``K_II``, their mean, the scale, and the mean size of ``K_ii``."""
+    n, diagonal = len(K_II), K_II.diagonal()
+    row_means = K_II.sum(axis=1) / n
+    mean = float(row_means.sum()) / n
+    size = float(np.abs(diagonal).sum()) / n or 1.0
+    scale = float(diagonal.sum()) / n - mean
+    if scale <= _PIVOT_NOISE * size:
+        scale = size  # all rows coincide: only rounding is left of the distances, any scale serves
+    return row_means, mean, scale, size
+
+
+def _not_psd(evidence: str) -> str:
+    return (
+        f"The kernel matrix is not positive semi-definite ({evidence}), so spans are undefined. "
+        "Use a positive semi-definite kernel, or method='refit'."
+    )

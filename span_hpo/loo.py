@@ -115,16 +115,14 @@ def leave_one_out(
         proofs.put(proofs.open, certified(solution, proofs.open))
     needed = np.flatnonzero(undefined & ~proofs.exact) if method == "span" else proofs.open
     if optimal and method in ("span", "exact"):
-        proofs.put(
-            needed, follow_rows(solution, needed, complete=complete or method == "span")
-        )
+        proofs.put(needed, follow_rows(solution, needed, complete=complete or method == "span"))
         needed = needed[~proofs.proven[needed]]
     proofs.put(needed, _refitted(solution, needed))
     return _summary(solution, method, proofs, spans, n_refit=len(needed))
 
 
 def _known(solution: DualSolution, optimal: bool, *, zero_rows: bool) -> Proofs:
-    """Return what needs no computation: lone rows, rows with cost 0, and at the optimum zero rows."""
+    """Return what needs no computation: lone rows, rows with cost 0, zero rows at the optimum."""
     y, f = solution.problem.y, solution.decision_values
     proofs = Proofs.none(len(y))
     known = solution.problem.costs == 0
@@ -206,4 +204,5 @@ def _zero_row_values(solution: DualSolution) -> FloatArray:
     strictest_upper, second_upper = np.sort(upper)[:2]
     without_lower = np.where(lower == strictest_lower, second_lower, strictest_lower)
     without_upper = np.where(upper == strictest_upper, second_upper, strictest_upper)
-    return values + (without_lower + without_upper) / 2 - solution.b
+    middle: FloatArray = (without_lower + without_upper) / 2
+    return values + (middle - solution.b)

@@ -82,6 +82,7 @@ def mcc(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
 
 
 _WEIGHT_ARGUMENTS = ("weight", "sample_weight")
+_NEED_ONLY_CLASSES = frozenset({"error", "balanced_error", "f1", "mcc"})
 _NEED_BOTH_CLASSES = frozenset({"balanced_error", "auc", "average_precision", "f1", "mcc"})
 METRICS: dict[str, Callable[[FloatArray, FloatArray, FloatArray], float]] = {
     function.__name__: function
@@ -176,10 +177,13 @@ class Metric:
         Name of the metric.
     function
         ``(y, decision_values, weight) -> loss``.
+    needs_values
+        Whether the loss depends on more than the signs of the decision values.
     """
 
     name: str
     function: Callable[[FloatArray, FloatArray, FloatArray], Any]
+    needs_values: bool = True
 
     def check_weight(self, y: FloatArray, weight: FloatArray) -> None:
         """Raise if the weights leave the metric without rows, or without a class that it needs."""
@@ -238,7 +242,7 @@ def as_metrics(metric: Any, *, weighted: bool) -> tuple[Metric, ...]:
 
 def _as_metric(metric: Any, weighted: bool) -> Metric:
     if isinstance(metric, str) and metric in METRICS:
-        return Metric(metric, METRICS[metric])
+        return Metric(metric, METRICS[metric], needs_values=metric not in _NEED_ONLY_CLASSES)
     if not callable(metric):
         raise ValueError(
             f"`metric` must be one of {sorted(METRICS)}, a callable (y, decision_values) -> loss "

@@ -85,7 +85,8 @@ class SpanObjective:
         Name of a loss, callable ``(y, decision_values) -> loss`` (with an argument `weight` if
         there is a `metric_weight`), or a tuple of several.
     loo_method
-        "span" or "refit".
+        "span" (an estimate from the fit alone), "exact" (proven, along dual paths), "refit" or
+        "stopping"; see `leave_one_out`.
     scores, groups
         What is known about each row, for the weighting.
     metric_weight
@@ -127,6 +128,7 @@ class SpanObjective:
         self.metrics = as_metrics(metric, weighted=metric_weight is not None)
         self.metric_weight = _as_weight(metric_weight, len(self.data))
         self.loo_method = loo_method
+        self._needs_values = any(metric.needs_values for metric in self.metrics)
         self.tol = real("tol", tol, above=0)
         self.max_iter = checked_max_iter(max_iter)
         self.space: Space = merged_space(
@@ -166,7 +168,7 @@ class SpanObjective:
         K = self._kernels.matrix(params, chosen)
         costs = self.weighting.costs(data, params)
         solution = solve(Problem(K, data.y, costs), tol=self.tol, max_iter=self.max_iter)
-        loo = leave_one_out(solution, method=self.loo_method)
+        loo = leave_one_out(solution, method=self.loo_method, complete=self._needs_values)
         losses = {
             metric.name: metric.loss(data.y, loo.decision_values, weight) for metric in self.metrics
         }

@@ -227,7 +227,7 @@ def follow_paths(table: Columns, paths: Paths, todo: IndexArray, complete: bool)
                             fastest = max(fastest, rate[D[i]])
                             weight += np.abs(direction[D[i]])
                     L = 2 * remaining if fastest * 2 * remaining <= 1 else 1 / fastest
-                    if L > _LEAST_BEYOND * remaining:
+                    if _LEAST_BEYOND * remaining < L:
                         bound = margin + 0.5 * L * L * margin_direction / (L - remaining)
                         if bound > _CLEAR:
                             paths.bound[k] = bound

@@ -44,7 +44,7 @@ def offset_limits(
 def offset_ends(
     y: FloatArray, costs: FloatArray, alpha: FloatArray, F: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return `lower` and `upper` of the `OffsetLimits`; plain arrays, so that it can be compiled."""
+    """Return `lower` and `upper` of the `OffsetLimits`: plain arrays, which can be compiled."""
     positive = y > 0
     can_grow, can_fall = alpha < costs, alpha > 0
     offset = y - F

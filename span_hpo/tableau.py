@@ -101,7 +101,7 @@ class Tableau:
         to_centroid = K_IO.sum(axis=0) / n
         G_IO, G_OO = hull.about_centroid(K_IO, diagonal[others])
         Z, _ = lapack.dtrtrs(hull.L, G_IO, lower=1, overwrite_b=1)
-        squares = G_OO - np.einsum("ij,ij->j", Z, Z)
+        squares = hull.checked_squares(G_OO - np.einsum("ij,ij->j", Z, Z), diagonal[others])
         distances = np.sqrt(np.maximum(squares + _HULL_CHANGES / n * G_OO, _LEAST_SQUARE))
         reach = np.maximum(np.abs(state.excess[others]) - _ON_MARGIN, 0.0) / distances
         order = reach.argsort(kind="stable")
@@ -188,7 +188,7 @@ class Tableau:
         lower[near, at[near]], upper[near, at[near]] = -np.inf, np.inf
         kind[near, at[near]] = REMOVED
         own_square = np.zeros(count)
-        own_square[at >= n] = np.maximum(self._squares[at[at >= n] - n], 0.0) / self.unit
+        own_square[at >= n] = self._squares[at[at >= n] - n] / self.unit
         return Paths(
             row=at,
             own=self._columns(at, width),

@@ -16,6 +16,7 @@ LAYOUT = [
     "errors",
     "checks",
     "threads",
+    "jit",
     "data",
     "space",
     "gram",
@@ -26,6 +27,11 @@ LAYOUT = [
     "solver",
     "weighting",
     "spans",
+    "certificates",
+    "path",
+    "tableau",
+    "exact",
+    "stopping",
     "loo",
     "metrics",
     "objective",
@@ -108,7 +114,7 @@ def test_import_needs_only_the_core():
 import sys, sklearn.svm, sklearn.metrics
 before = set(sys.modules)
 import span_hpo
-optional = {"matplotlib", "pandas", "optuna", "ray", "libsvm", "hypothesis", "pytest"}
+optional = {"numba", "matplotlib", "pandas", "optuna", "ray", "libsvm", "hypothesis", "pytest"}
 print(sorted(optional & (set(sys.modules) - before)))
 """
     found = subprocess.run(
