@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray
 from span_hpo.certificates import Proofs, optimality_gaps
+from span_hpo.errors import SolverError
 from span_hpo.jit import compiled
 from span_hpo.path import (
     BOUNDED,
@@ -17,6 +18,8 @@ from span_hpo.path import (
     ERROR,
     INSIDE,
     LONG,
+    MOST_CHANGED,
+    MOST_SEGMENTS,
     PARKED,
     SUCCESS,
     ZERO,
@@ -126,27 +129,88 @@ def _blocks(watched: IndexArray) -> Iterator[IndexArray]:
 
 def _continued(tableau: Tableau, paths: Paths, k: int, violation: float, complete: bool) -> Proofs:
     """Go on with a long path, in a new tableau of where it stands."""
-    problem, row = tableau.problem, tableau.rows[paths.row[[k]]]
+    row = tableau.rows[paths.row[[k]]]
+    whole = paths.whole[[k]] / tableau.unit
     for _ in range(_MOST_TABLEAUX):
-        view = _view_of(tableau, paths, np.array([k]), np.arange(len(tableau.rows)))
-        point = _point(view, tableau.table, paths, k, 0)
-        alpha, excess = tableau.state.alpha.copy(), tableau.state.excess.copy()
-        alpha[view.rows], excess[view.rows] = point.alpha, point.excess
-        alpha[row] = paths.remaining[k] / tableau.unit
-        excess[row] = point.margin - 1
-        inside = np.zeros(len(problem), dtype=bool)
-        kind = paths.kind[k]
-        inside[tableau.rows[: len(kind)]] = (kind == INSIDE) | (kind == PARKED)
-        state = State(alpha, excess, inside)
-        if not inside.any():
-            state = _slid(problem, state, float(problem.y[row[0]]))
-        whole = paths.whole[[k]] / tableau.unit
-        tableau = Tableau(problem, state)
+        tableau = Tableau(tableau.problem, _state_of(tableau, paths, k))
         paths, k = tableau.paths(row, whole, tableau.watched(row, "all")), 0
         tableau.follow(paths, complete)
         if paths.outcome[0] != LONG:
             break
     return _judged(tableau, paths, violation)
+
+
+def _state_of(tableau: Tableau, paths: Paths, k: int) -> State:
+    """Return where a path stands, with at least one row inside."""
+    view = _view_of(tableau, paths, np.array([k]), np.arange(len(tableau.rows)))
+    point = _point(view, tableau.table, paths, k, 0)
+    p, kind = paths.row[k], paths.kind[k]
+    alpha, excess = tableau.state.alpha.copy(), tableau.state.excess.copy()
+    alpha[view.rows], excess[view.rows] = point.alpha, point.excess
+    alpha[tableau.rows[p]] = paths.remaining[k] / tableau.unit
+    excess[tableau.rows[p]] = point.margin - 1
+    inside = np.zeros(len(alpha), dtype=bool)
+    inside[tableau.rows[: len(kind)]] = (kind == INSIDE) | (kind == PARKED)
+    state = State(alpha, excess, inside)
+    if inside.any():
+        return state
+    return _slid(tableau.problem, state, float(tableau.table.y[p]))
+
+
+@dataclass(frozen=True, eq=False)
+class DualPath:
+    """How a support vector leaves the fit: a chain of straight segments.
+
+    Attributes
+    ----------
+    alpha
+        Dual variable of the row at the kinks, from its value in the fit to 0.
+    margin
+        ``y_p f(x_p)`` at the kinks. It never rises; where alpha stays and the margin falls, the
+        offset slides.
+    """
+
+    alpha: FloatArray
+    margin: FloatArray
+
+
+def dual_path(solution: DualSolution, row: int) -> DualPath:
+    """Follow the dual path of one support vector, kink by kink.
+
+    Parameters
+    ----------
+    solution
+        A fit that is optimal up to rounding.
+    row
+        A support vector, not the last of its class.
+
+    Raises
+    ------
+    SolverError
+        If the path loses its precision.
+    """
+    problem, rows = solution.problem, np.array([row])
+    whole = solution.alpha[rows]
+    state = State(solution.alpha, problem.y * solution.decision_values - 1, solution.in_bound)
+    alpha, margin = [float(whole[0])], [1 + float(state.excess[row])]
+    if not solution.in_bound.any():
+        state = _slid(problem, state, float(problem.y[row]))
+        alpha.append(alpha[0])
+        margin.append(1 + float(state.excess[row]))
+    for _ in range(_MOST_TABLEAUX):
+        tableau = Tableau(problem, state)
+        paths = tableau.paths(rows, whole, tableau.watched(rows, "all"))
+        for _ in range(MOST_SEGMENTS):
+            paths.segments[0] = 0
+            tableau.follow(paths, complete=True, most_segments=1)
+            alpha.append(float(paths.remaining[0]) / tableau.unit)
+            margin.append(float(paths.margin[0]))
+            if paths.outcome[0] != LONG or paths.n_changed[0] == MOST_CHANGED:
+                break
+        if paths.outcome[0] == END:
+            return DualPath(np.array(alpha), np.array(margin))
+        state = _state_of(tableau, paths, 0)
+    raise SolverError(f"The dual path of row {row} loses its precision.")
 
 
 def _judged(tableau: Tableau, paths: Paths, violation: float) -> Proofs:

@@ -158,7 +158,7 @@ def _summary(
         exact=read_only(proofs.exact),
         error_bounds=(
             float(np.mean(proofs.proven & wrong)),
-            float(1 - np.mean(proofs.proven & ~wrong)),
+            float(np.mean(~proofs.proven | wrong)),
         ),
         n_undefined=0 if spans is None else int(np.count_nonzero(np.isnan(spans))),
         n_refit=n_refit,

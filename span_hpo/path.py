@@ -135,7 +135,9 @@ def dual_variables(table: Columns, paths: Paths, k: int) -> FloatArray:
 
 
 @compiled()
-def follow_paths(table: Columns, paths: Paths, todo: IndexArray, complete: bool) -> None:
+def follow_paths(
+    table: Columns, paths: Paths, todo: IndexArray, complete: bool, most_segments: int
+) -> None:
     """Follow some of the paths until each of them has an outcome."""
     n_base, y, costs = table.n_base, table.y, table.costs
     slot, columns = table.slot, table.columns
@@ -154,10 +156,14 @@ def follow_paths(table: Columns, paths: Paths, todo: IndexArray, complete: bool)
         D, m = paths.changed[k], paths.n_changed[k]
         n_inside, segments = paths.n_inside[k], paths.segments[k]
         # The columns of p and then of D, as far as rows are watched.
+        outcome = RUNNING
         memory[:count] = own[:count]
         for i in range(m):
+            if slot[D[i]] < 0:
+                paths.wanted[k] = D[i]
+                outcome = NEEDS_COLUMN
+                break
             memory[(i + 1) * count : (i + 2) * count] = columns[slot[D[i]], :count]
-        outcome = RUNNING
         while outcome == RUNNING:
             # The direction of every watched row and of the margin of p.
             sliding = n_inside == 0
@@ -280,7 +286,7 @@ def follow_paths(table: Columns, paths: Paths, todo: IndexArray, complete: bool)
             if outcome == RUNNING:
                 if not complete and margin <= -_CLEAR:
                     outcome = ERROR
-                elif m == MOST_CHANGED or segments >= MOST_SEGMENTS:
+                elif m == MOST_CHANGED or segments >= most_segments:
                     outcome = LONG
                 elif joins and slot[first] < 0:
                     paths.wanted[k] = first

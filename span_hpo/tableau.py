@@ -24,6 +24,7 @@ from span_hpo.path import (
     BOUNDED,
     INSIDE,
     MOST_CHANGED,
+    MOST_SEGMENTS,
     NEEDS_COLUMN,
     PARKED,
     REMOVED,
@@ -213,11 +214,11 @@ class Tableau:
             reach=np.full(count, np.nan),
         )
 
-    def follow(self, paths: Paths, complete: bool) -> None:
-        """Follow the paths to their ends, making the columns that they ask for."""
+    def follow(self, paths: Paths, complete: bool, most_segments: int = MOST_SEGMENTS) -> None:
+        """Follow the paths to their outcomes, making the columns that they ask for."""
         todo = np.arange(len(paths.row))
         while len(todo):
-            follow_paths(self.table, paths, todo, complete)
+            follow_paths(self.table, paths, todo, complete, most_segments)
             todo = todo[paths.outcome[todo] == NEEDS_COLUMN]
             if len(todo):
                 self._add(np.unique(paths.wanted[todo]), paths.own.shape[1])

@@ -3,32 +3,18 @@ import pytest
 from sklearn.svm import SVC
 
 from span_hpo import Problem, SolverError, free_squared_spans, leave_one_out, solve
+from span_hpo.loo import METHODS
 from tests.problems import has_unique_alpha, indefinite_problem, moons_problem, random_problem
+from tests.truth import refits
 
 SEEDS = range(150)
-
-
-def refits(problem):
-    """Yield (row, its solution without the row, its decision value), by plain loops."""
-    for p in range(len(problem)):
-        others = np.delete(np.arange(len(problem)), p)
-        if len(np.unique(problem.y[others][problem.costs[others] > 0])) == 2:
-            refit = solve(
-                Problem(
-                    problem.K.values[np.ix_(others, others)],
-                    problem.y[others],
-                    problem.costs[others],
-                )
-            )
-            beta = refit.problem.y * refit.alpha
-            yield p, refit, problem.K.values[p, others] @ beta + refit.b
 
 
 def compare_with_refits(seed):
     """Return (number compared, disagreements) of the rows that the span-rule must get right.
 
     These are zero rows, rows whose removal changes no set, and rows whose span is undefined, which
-    are refitted.
+    follow their path.
     """
     problem = random_problem(seed, largest=25)
     solution = solve(problem)
@@ -165,14 +151,16 @@ def test_enough_of_the_random_problems_are_regular():
 
 
 def test_last_row_of_a_class_is_an_error():
-    """Without it the fit has one class: its value is -y, by either method."""
+    """Without it the fit has one class: its value is -y, by every method."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(12, 2))
     y = np.where(np.arange(12) == 3, 1.0, -1.0)
     for costs in (np.ones(12), np.where(y > 0, 1e4, 1.0)):
         solution = solve(Problem(np.exp(-((X[:, None] - X) ** 2).sum(axis=2)), y, costs))
-        for method in ("span", "refit"):
-            assert leave_one_out(solution, method=method).decision_values[3] == -1.0
+        for method in METHODS:
+            loo = leave_one_out(solution, method=method)
+            assert loo.decision_values[3] == -1.0
+            assert loo.certified[3]
 
 
 def test_zero_cost_rows_keep_their_value_and_count():
@@ -181,7 +169,7 @@ def test_zero_cost_rows_keep_their_value_and_count():
     costs = problem.costs.copy()
     costs[[2, 5]] = 0.0
     solution = solve(Problem(problem.K, problem.y, costs))
-    for method in ("span", "refit"):
+    for method in METHODS:
         loo = leave_one_out(solution, method=method)
         np.testing.assert_allclose(
             loo.decision_values[[2, 5]], solution.decision_values[[2, 5]], atol=1e-12
@@ -190,14 +178,17 @@ def test_zero_cost_rows_keep_their_value_and_count():
     assert leave_one_out(solution, method="refit").n_refit == 38
 
 
-def test_without_in_bound_rows_every_support_vector_is_refitted():
+def test_without_in_bound_rows_every_support_vector_follows_its_path():
     """All support vectors bounded: spans are undefined, counted, and the answer is still right."""
     problem = moons_problem(40, cost=1e-3)
     balanced = Problem(problem.K, problem.y, np.full(40, 1e-3))
     solution = solve(balanced)
     assert not solution.in_bound.any()
     span, refit = leave_one_out(solution), leave_one_out(solution, method="refit")
-    assert span.n_undefined == span.n_refit == solution.n_support > 30
+    assert span.n_undefined == solution.n_support > 30
+    assert span.n_refit == 0
+    assert span.exact.all()
+    assert span.certified.all()
     np.testing.assert_allclose(span.decision_values, refit.decision_values, atol=1e-9)
 
 
@@ -247,5 +238,5 @@ def test_indefinite_kernel_can_only_be_refitted():
 
 def test_unknown_method_is_named():
     """A method that does not exist lists those that do."""
-    with pytest.raises(ValueError, match=r"`method` must be one of \['span', 'refit'\], got 'cv'"):
+    with pytest.raises(ValueError, match=r"`method` must be one of \['span', .*\], got 'cv'"):
         leave_one_out(solve(moons_problem(10)), method="cv")

@@ -326,7 +326,7 @@ class TupleRule(GammaRule):
 
 
 BAD = [
-    ({"loo_method": "cv"}, ValueError, "`loo_method` must be one of ['span', 'refit'], got 'cv'"),
+    ({"loo_method": "cv"}, ValueError, "`loo_method` must be one of ['span', 'exact', 'refit', 'stopping'], got 'cv'"),
     ({"kernel": "gauss"}, ValueError, "`kernel` must be one of"),
     ({"tol": -1.0}, ValueError, "`tol` must be a finite number above 0, got -1.0"),
     ({"max_iter": 0}, ValueError, "`max_iter` must be a whole number from 1 to 2147483647, got 0"),

@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from span_hpo import leave_one_out, solve
+from span_hpo.stopping import _optimise, _without, stopped_rows
+from tests.problems import moons_problem, random_problem
+from tests.truth import boundary_width, refitted_margins, removable
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_stopping_is_brute_force(seed):
+    """Classes agree with refits, and values if fits go on to their ends."""
+    problem = random_problem(seed, largest=20)
+    solution = solve(problem)
+    truth, width = refitted_margins(problem), boundary_width(solution)
+    clear = np.abs(truth) > width
+    loo = leave_one_out(solution, "stopping")
+    np.testing.assert_array_equal((problem.y * loo.decision_values > 0)[clear], (truth > 0)[clear])
+    assert loo.certified.all()
+    complete = leave_one_out(solution, "stopping", complete=True)
+    np.testing.assert_allclose(problem.y * complete.decision_values, truth, atol=width)
+    assert complete.exact.all()
+
+
+def test_fits_are_stopped_early():
+    """On a separable problem most open rows are proven before the fit has converged."""
+    solution = solve(moons_problem(100, cost=100.0, gamma=0.5))
+    rows = np.flatnonzero(solution.alpha)
+    proofs = stopped_rows(solution, rows, complete=False)
+    assert proofs.proven.all()
+    assert np.count_nonzero(~proofs.exact) > len(rows) / 4
+
+
+def test_start_is_feasible():
+    """What a row leaves is taken over: boxes and the sum hold."""
+    for seed in range(60):
+        solution = solve(random_problem(seed))
+        problem = solution.problem
+        for r in np.flatnonzero((solution.alpha > 0) & removable(problem)):
+            alpha = _without(solution, int(r))
+            assert alpha[r] == 0
+            assert (alpha >= 0).all()
+            assert (alpha <= problem.costs).all()
+            assert abs(problem.y @ alpha) <= 1e-12 * problem.costs.sum()
+
+
+def test_proof_is_below_every_classifier_on_the_boundary():
+    """When it stops, the primal is less than the least primal of classifiers with f(x_r) = 0.
+
+    That minimum is found by a general optimiser, which knows nothing of duals.
+    """
+    problem = moons_problem(20, cost=3.0)
+    solution = solve(problem)
+    K, y = problem.K.values, problem.y
+    checked = 0
+    for r in np.flatnonzero(solution.alpha):
+        costs = problem.costs.copy()
+        costs[r] = 0.0
+        alpha = _without(solution, int(r))
+        F = K @ (y * alpha)
+        proven, b = _optimise(K, y, costs, int(r), alpha, F, True, 1e-9, 10_000)
+        if not proven:
+            continue
+
+        def primal(beta, b, costs=costs):
+            return beta @ K @ beta / 2 + costs @ np.maximum(1 - y * (K @ beta + b), 0)
+
+        def on_boundary(beta, r=r, primal=primal):
+            return primal(beta, -K[r] @ beta)
+
+        least = min(
+            minimize(on_boundary, start, method="Powell", options={"maxiter": 4}).fun
+            for start in (y * alpha, 0.5 * y * alpha)
+        )
+        assert primal(y * alpha, b) < least
+        checked += 1
+    assert checked >= 3

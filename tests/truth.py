@@ -1,0 +1,38 @@
+"""Brute force that the tests compare with."""
+
+import numpy as np
+
+from span_hpo import Problem, solve
+
+
+def refits(problem):
+    """Yield (row, its solution without the row, its decision value), by plain loops."""
+    K = problem.K.block(slice(None), slice(None))
+    for p in range(len(problem)):
+        others = np.delete(np.arange(len(problem)), p)
+        if len(np.unique(problem.y[others][problem.costs[others] > 0])) == 2:
+            refit = solve(
+                Problem(K[np.ix_(others, others)], problem.y[others], problem.costs[others])
+            )
+            yield p, refit, K[p, others] @ (refit.problem.y * refit.alpha) + refit.b
+
+
+def refitted_margins(problem):
+    """Return ``y_p f^p(x_p)`` of every row; -1 where a class would be empty."""
+    margins = np.full(len(problem), -1.0)
+    for p, _, value in refits(problem):
+        margins[p] = problem.y[p] * value
+    return margins
+
+
+def boundary_width(solution):
+    """Return how close to 0 a leave-one-out value is left to rounding."""
+    largest = np.abs(solution.problem.K.diagonal()).max()
+    return 1e-5 + 2e-7 * solution.alpha.sum() * largest
+
+
+def removable(problem):
+    """Return the mask of rows that are not the last of their class in the fit."""
+    kept = problem.costs > 0
+    counts = {label: np.count_nonzero(kept & (problem.y == label)) for label in (-1.0, 1.0)}
+    return ~kept | np.array([counts[label] > 1 for label in problem.y])
