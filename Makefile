@@ -21,7 +21,11 @@ check: $(VENV)/installed
 bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks speed
 	$(BIN)/python -m benchmarks grid
+	$(BIN)/python -m benchmarks exact
+	$(BIN)/python -m benchmarks growth
+	$(BIN)/python -m benchmarks rivals
 	$(BIN)/python -m benchmarks tables
+	$(BIN)/python -m benchmarks figures
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

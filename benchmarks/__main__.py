@@ -3,7 +3,7 @@
 import argparse
 from types import ModuleType
 
-from benchmarks import grid, speed, tables
+from benchmarks import exact, figures, grid, growth, rivals, speed, tables
 
 
 def _first_line(module: ModuleType) -> str:
@@ -11,10 +11,17 @@ def _first_line(module: ModuleType) -> str:
 
 
 def main() -> None:
-    """Run one benchmark, or write the README's tables from the CSVs."""
+    """Run one benchmark, or make tables and figures from the CSVs."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, module in (("speed", speed), ("grid", grid)):
+    measured = {
+        "speed": speed,
+        "grid": grid,
+        "exact": exact,
+        "growth": growth,
+        "rivals": rivals,
+    }
+    for name, module in measured.items():
         command = commands.add_parser(name, help=_first_line(module))
         command.add_argument(
             "--datasets", nargs="+", metavar="NAME", help=f"default: {' '.join(module.DATASETS)}"
@@ -22,6 +29,8 @@ def main() -> None:
         command.set_defaults(run=lambda options, module=module: module.run(options.datasets))
     command = commands.add_parser("tables", help=_first_line(tables))
     command.set_defaults(run=lambda options: tables.write())
+    command = commands.add_parser("figures", help=_first_line(figures))
+    command.set_defaults(run=lambda options: figures.draw())
     options = parser.parse_args()
     try:
         options.run(options)

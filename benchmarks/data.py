@@ -30,8 +30,18 @@ def data_folder() -> Path | None:
     return Path(folder) if folder and Path(folder).is_dir() else None
 
 
-def load(name: str, split: int = 0) -> Split:
+def load(name: str, split: int = 0, rows: int | None = None) -> Split:
     """Return one split of a data set.
+
+    Parameters
+    ----------
+    name
+        Name of the file.
+    split
+        Number of the official split.
+    rows
+        Take this many training rows instead: all rows in the order of the split, training rows
+        first; the others are test rows.
 
     Raises
     ------
@@ -51,6 +61,9 @@ def load(name: str, split: int = 0) -> Split:
     with np.load(path, allow_pickle=False) as arrays:
         X, y = arrays["X"].astype(float), arrays["y"].astype(float)
         train, test = arrays["train_idx"][split], arrays["test_idx"][split]
+    if rows is not None:
+        everyone = np.concatenate([train, test])
+        train, test = everyone[:rows], everyone[rows:]
     low, high = X[train].min(axis=0), X[train].max(axis=0)
     X = (X - low) / np.where(high > low, high - low, 1.0)
     return Split(name, X[train], y[train], X[test], y[test])

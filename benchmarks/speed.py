@@ -3,7 +3,6 @@
 CPU time, all measured in turn within one run on one BLAS thread; the least of several repeats.
 """
 
-import time
 from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any
@@ -15,13 +14,12 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.data import load
 from benchmarks.runner import RESULTS, ResultFile
+from benchmarks.timing import cpu_milliseconds
 from span_hpo import RBF, Problem, SpanObjective, leave_one_out, solve
 from span_hpo.kernels import KernelCache
 
 DATASETS = ["ida_banana", "ida_waveform", "ida_image", "splice", "a1a"]
 COSTS = [2.0**-6, 2.0**2, 2.0**10]
-REPEATS = 3
-IN_A_ROW = 3
 
 
 def run(datasets: list[str] | None = None) -> ResultFile:
@@ -70,12 +68,7 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
         "svc_fit": lambda: svc.fit(X, y),
         "cv5": lambda: cross_val_score(svc, X, y, cv=5),
     }
-    # In turn, so that a busy moment of the machine meets all of them; each several times in a row,
-    # as in a search, so that none pays for the memory that another has used.
-    times: dict[str, list[float]] = {name: [] for name in tasks}
-    for name, task in REPEATS * list(tasks.items()):
-        times[name] += [_cpu_seconds(task) for _ in range(IN_A_ROW)]
-    least = {name: 1e3 * min(values) for name, values in times.items()}
+    least = cpu_milliseconds(tasks)
     return {
         "rows": len(y),
         "features": X.shape[1],
@@ -88,9 +81,3 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
         "n_refit": evaluation.loo.n_refit,
         "span_error": evaluation.loo.error,
     }
-
-
-def _cpu_seconds(work: Callable[[], Any]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start

@@ -1,20 +1,21 @@
-"""Write the README's tables from the CSVs of the benchmarks."""
+"""Write the tables of the README and the documentation from the CSVs of the benchmarks."""
 
 from pathlib import Path
 from statistics import median
 
-from benchmarks import grid, speed
+from benchmarks import grid, rivals, speed
 from benchmarks.runner import RESULTS, read_rows
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
 
 
-def write(readme: Path = README) -> None:
+def write(root: Path = ROOT) -> None:
     """Replace what stands between the markers of each table."""
-    text = readme.read_text()
-    for name, table in (("speed", speed_table()), ("grid", grid_table())):
-        text = replaced(text, name, table)
-    readme.write_text(text)
+    for file, tables in TABLES.items():
+        text = (root / file).read_text()
+        for name, table in tables.items():
+            text = replaced(text, name, table())
+        (root / file).write_text(text)
 
 
 def replaced(text: str, name: str, table: str) -> str:
@@ -65,3 +66,82 @@ def grid_table() -> str:
             f"{rule['least_on_grid']:.4f} ({least:.4f}) | {smooth['worst_of_ties']:.4f} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def exact_table() -> str:
+    """Return the cost of exact leave-one-out, one line for each data set and one for all."""
+    rows = read_rows(RESULTS / "exact.csv")
+    lines = [
+        "| data set | rows | points that need paths | classes / `SVC.fit` | "
+        "all values / `SVC.fit` | classes / 5-fold CV | classes without Numba / `SVC.fit` |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    groups = [
+        (name, size, [row for row in rows if (row["dataset"], row["rows"]) == (name, size)])
+        for name, size in dict.fromkeys((row["dataset"], row["rows"]) for row in rows)
+    ]
+    with_paths = [row for row in rows if int(row["n_paths"])]
+    groups += [("all", "", rows), ("those that need paths", "", with_paths)]
+    for name, size, own in groups:
+        ratios = (
+            _median_and_worst(own, column)
+            for column in (
+                "classes_per_fit",
+                "values_per_fit",
+                "classes_per_cv5",
+                "plain_classes_per_fit",
+            )
+        )
+        needed = sum(int(row["n_paths"]) > 0 for row in own)
+        lines.append(f"| {name} | {size} | {needed} of {len(own)} | {' | '.join(ratios)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _median_and_worst(rows: list[dict[str, str]], column: str) -> str:
+    values = [float(row[column]) for row in rows]
+    return f"{median(values):.2f} ({max(values):.2g})"
+
+
+def growth_table() -> str:
+    """Return how the cost grows, one line for each number of rows and cost."""
+    lines = [
+        "| data set | rows | C | support vectors | in-bound | paths for classes | `SVC.fit`, ms | "
+        "classes, ms | all values, ms |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in read_rows(RESULTS / "growth.csv"):
+        times = (f"{float(row[f'{name}_ms']):.3g}" for name in ("svc_fit", "classes", "values"))
+        lines.append(
+            f"| {row['dataset']} | {row['rows']} | {float(row['C']):g} | {row['n_support']} | "
+            f"{row['n_in_bound']} | {row['n_paths']} | {' | '.join(times)} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def rivals_table() -> str:
+    """Return the time for a leave-one-out error by four methods, summed over a grid."""
+    lines = [
+        "| data set | rows | brute force, s | standard, s | stopping, s | exact, s | "
+        "standard / stopping (published) | standard / exact | brute force / exact |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    rows = read_rows(RESULTS / "rivals.csv")
+    for name in rivals.DATASETS:
+        own = [row for row in rows if row["dataset"] == name]
+        brute, standard, stopping, ours = (
+            sum(float(row[f"{method}_ms"]) for row in own) / 1e3
+            for method in ("brute_force", "standard", "stopping", "exact")
+        )
+        lines.append(
+            f"| {name} | {own[0]['rows']} | {brute:.3g} | {standard:.3g} | {stopping:.3g} | "
+            f"{ours:.3g} | {standard / stopping:.1f} ({rivals.PUBLISHED[name]:.1f}) | "
+            f"{standard / ours:.0f} | {brute / ours:.0f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+TABLES = {
+    "README.md": {"speed": speed_table, "grid": grid_table, "exact": exact_table},
+    "docs/scale.md": {"growth": growth_table},
+    "docs/results.md": {"rivals": rivals_table},
+}

@@ -12,7 +12,7 @@ from span_hpo.arrays import BoolArray, FloatArray, IndexArray
 from span_hpo.gram import largest_entry
 from span_hpo.solver import DualSolution
 
-_CANDIDATES = 48  # rows that may take over what a row leaves: those with margins closest to 1
+_CANDIDATES = 24  # rows that may take over what a row leaves: those with margins closest to 1
 _ROUNDING = 1e-14  # of a squared distance, relative to the largest kernel value
 _LEAST_ROOM = 1e-9  # beyond alpha_p, relative to it
 
@@ -72,11 +72,11 @@ def certified(solution: DualSolution, rows: IndexArray) -> Proofs:
     rows
         Rows p, none of them the last of its class.
     """
-    upper, lower = upper_bounds(solution, rows), np.full(len(rows), -np.inf)
-    todo = np.flatnonzero(upper > 0)
-    lower[todo] = lower_bounds(solution, rows[todo])
-    proven = (upper <= 0) | (lower > 0)
-    margin = np.where(upper <= 0, upper, lower)
+    margin = upper_bounds(solution, rows)
+    proven = margin <= 0
+    todo = np.flatnonzero(~proven)
+    margin[todo] = lower_bounds(solution, rows[todo])
+    proven[todo] = margin[todo] > 0
     return Proofs(np.where(proven, margin, 0.0), np.zeros(len(rows), dtype=bool), proven)
 
 
@@ -85,17 +85,19 @@ def upper_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
 
     Where that is not positive, ``y_p f^p(x_p)`` is not above it.
     """
-    excess, gap = _excess_and_gaps(solution, rows)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bounds = 1 + excess[rows] + gap / solution.alpha[rows]
-    return np.where(solution.alpha[rows] > 0, bounds, np.inf)
+    alpha = solution.alpha[rows]
+    bounds = np.full(len(rows), np.inf)
+    np.divide(_gaps_of_others(solution, rows), alpha, out=bounds, where=alpha > 0)
+    bounds += (solution.problem.y * solution.decision_values)[rows]
+    return bounds
 
 
-def _excess_and_gaps(solution: DualSolution, rows: IndexArray) -> tuple[FloatArray, FloatArray]:
-    """Return ``g`` of all rows, and how far the dual without p may be from its maximum."""
+def _gaps_of_others(solution: DualSolution, rows: IndexArray) -> FloatArray:
+    """Return how far the dual without p may be from its maximum, for each of the given rows."""
     excess = solution.problem.y * solution.decision_values - 1
     gaps = optimality_gaps(excess, solution.alpha, solution.problem.costs)
-    return excess, gaps.sum() - gaps[rows]
+    others: FloatArray = gaps.sum() - gaps[rows]
+    return others
 
 
 def lower_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
@@ -110,16 +112,19 @@ def lower_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
     Here s is ``alpha_p``, or more where the gap asks for it, and lambda is filled greedily with
     the rows that cost least.
     """
-    excess, gap = _excess_and_gaps(solution, rows)
     problem, alpha, y = solution.problem, solution.alpha, solution.problem.y
+    excess = y * solution.decision_values - 1
+    gap = _gaps_of_others(solution, rows)
     bounds = np.full(len(rows), -np.inf)
     for label in (-1.0, 1.0):
         of_class = np.flatnonzero(y[rows] == label)
+        if not len(of_class):
+            continue
         room = np.where(y == label, problem.costs - alpha, alpha)
         able = np.flatnonzero(room)
         if len(able) > _CANDIDATES:
             able = able[np.argpartition(np.abs(excess[able]), _CANDIDATES)[:_CANDIDATES]]
-        if len(of_class) and len(able):
+        if len(able):
             price = label * y[able] * excess[able]
             bounds[of_class] = _greedy_bounds(
                 solution, rows[of_class], able, room[able], price, gap[of_class]
@@ -143,7 +148,7 @@ def _greedy_bounds(
     K, diagonal = solution.problem.K, solution.problem.K.diagonal()
     margin = solution.problem.y[rows] * solution.decision_values[rows]
     a = solution.alpha[rows]
-    K_pa = K.block(rows, able)
+    K_pa, K_aa = K.block(rows, able), K.block(able, able)
     room = np.where(rows[:, None] == able, 0.0, room)
     squares = diagonal[rows, None] + diagonal[able] - 2 * K_pa
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -151,16 +156,12 @@ def _greedy_bounds(
         L = np.minimum(wanted, room.sum(axis=1) * (1 - _LEAST_ROOM))
         s = L - a
         order = (0.5 * L[:, None] * squares + price).argsort(axis=1)
-        capacity = np.take_along_axis(room / L[:, None], order, axis=1)
-        before = capacity.cumsum(axis=1) - capacity
+        of_row = np.arange(len(rows))[:, None]
+        capacity = room[of_row, order] / L[:, None]
         weights = np.empty_like(capacity)
-        taken = np.minimum(np.maximum(1 - before, 0.0), capacity)
-        np.put_along_axis(weights, order, taken, axis=1)
-        square = (
-            diagonal[rows]
-            + np.einsum("pa,pa->p", weights @ K.block(able, able), weights)
-            - 2 * np.einsum("pa,pa->p", weights, K_pa)
-        )
+        before = capacity.cumsum(axis=1) - capacity
+        weights[of_row, order] = np.minimum(np.maximum(1 - before, 0.0), capacity)
+        square = diagonal[rows] + np.einsum("pa,pa->p", weights @ K_aa - 2 * K_pa, weights)
         square = np.maximum(square, 0.0) + _ROUNDING * largest_entry(K)
         bounds = margin - (0.5 * L**2 * square + L * (weights @ price) + gap) / s
     # Without room beyond alpha_p there is no s > 0.

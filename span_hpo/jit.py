@@ -2,11 +2,26 @@
 
 import functools
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+_interpreted = ContextVar("interpreted", default=False)
+
+
+@contextmanager
+def interpreted() -> Iterator[None]:
+    """Run compiled functions as plain Python in this block, as if Numba were not installed."""
+    token = _interpreted.set(True)
+    try:
+        yield
+    finally:
+        _interpreted.reset(token)
 
 
 def compiled(*helpers: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -24,12 +39,14 @@ def compiled(*helpers: Callable[..., Any]) -> Callable[[Callable[P, T]], Callabl
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         @functools.cache
-        def fastest() -> Callable[P, T]:
-            return _machine_code(function, helpers) if has_numba() else function
+        def machine_code() -> Callable[P, T]:
+            return _machine_code(function, helpers)
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
-            return fastest()(*args, **kwargs)
+            if _interpreted.get() or not has_numba():
+                return function(*args, **kwargs)
+            return machine_code()(*args, **kwargs)
 
         return call
 

@@ -30,9 +30,21 @@ def test_all_examples_are_tested():
     """No example is left out below."""
     assert {path.stem for path in (ROOT / "examples").glob("*.py")} == {
         "demo",
+        "exact_loo",
         "quickstart",
         "score_to_costs",
     }
+
+
+def test_exact_loo(tmp_path):
+    """The exact methods agree in the number of errors, and the span-rule's bounds contain it."""
+    printed = run([ROOT / "examples" / "exact_loo.py"], tmp_path)
+    pattern = r"(\w+) +(\d+) +(\d+) +\[([\d.]+), ([\d.]+)\]"
+    found = {name: numbers for name, *numbers in re.findall(pattern, printed)}
+    assert set(found) == {"span", "exact", "stopping", "refit"}
+    assert found["exact"] == found["stopping"] == found["refit"]
+    errors = int(found["exact"][0]) / 569
+    assert float(found["span"][2]) - 1e-4 <= errors <= float(found["span"][3]) + 1e-4
 
 
 def test_quickstart(tmp_path):

@@ -20,10 +20,26 @@ def doubled_sum(x):
 
 
 def test_compiled_function_is_the_same_function():
-    """It gives the same answer, keeps its name, and its plain form is at hand."""
+    """It gives the same answer, keeps its name, and runs as plain Python on request."""
     x = np.arange(5.0)
-    assert doubled_sum(x) == doubled_sum.__wrapped__(x) == 20.0
+    assert doubled_sum(x) == 20.0
+    with jit.interpreted():
+        assert doubled_sum(x) == 20.0
     assert doubled_sum.__name__ == "doubled_sum"
+
+
+def test_interpreted_functions_are_the_plain_ones():
+    """In the block the function that was written runs, outside it machine code."""
+    calls = []
+
+    @jit.compiled()
+    def traced(x):
+        calls.append(1) if jit._interpreted.get() else None
+        return x
+
+    with jit.interpreted():
+        assert traced(3) == 3
+    assert calls == [1]
 
 
 def test_everything_works_without_numba():

@@ -286,6 +286,24 @@ def test_refit_as_method():
     assert refit.loo.n_refit == 40
 
 
+def test_exact_objective():
+    """`loo_method="exact"` proves classes; metrics of values get every value exactly."""
+    X, labels = moons()
+    kernel, params = RBF(gamma=1.0), {"C_no": 20.0, "C_yes": 50.0}
+    refit = SpanObjective(X, labels, kernel=kernel, metric=("error", "hinge"), loo_method="refit")
+    truth = refit.evaluate(params)
+    for method in ("exact", "stopping"):
+        classes = SpanObjective(X, labels, kernel=kernel, loo_method=method).evaluate(params)
+        assert classes.loss == truth.losses["error"]
+        assert classes.loo.certified.all()
+        assert not classes.loo.exact.all()
+        values = SpanObjective(
+            X, labels, kernel=kernel, metric=("error", "hinge"), loo_method=method
+        ).evaluate(params)
+        assert values.loo.exact.all()
+        assert values.losses == pytest.approx(truth.losses, abs=1e-9)
+
+
 def test_constant_features_and_duplicated_rows():
     """Features without information and rows that stand twice break nothing."""
     X, labels = moons(40)
@@ -326,7 +344,11 @@ class TupleRule(GammaRule):
 
 
 BAD = [
-    ({"loo_method": "cv"}, ValueError, "`loo_method` must be one of ['span', 'exact', 'refit', 'stopping'], got 'cv'"),
+    (
+        {"loo_method": "cv"},
+        ValueError,
+        "`loo_method` must be one of ['span', 'exact', 'refit', 'stopping'], got 'cv'",
+    ),
     ({"kernel": "gauss"}, ValueError, "`kernel` must be one of"),
     ({"tol": -1.0}, ValueError, "`tol` must be a finite number above 0, got -1.0"),
     ({"max_iter": 0}, ValueError, "`max_iter` must be a whole number from 1 to 2147483647, got 0"),

@@ -1,0 +1,110 @@
+"""Draw the pictures of the documentation; those of measurements from their CSVs."""
+
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.runner import RESULTS, read_rows
+from span_hpo import Problem, free_squared_spans, solve
+from span_hpo.exact import dual_path
+
+DOCS = Path(__file__).parent.parent / "docs"
+_BLUE, _ORANGE, _GREY = "#1f5fa8", "#d9622b", "#777777"
+
+
+def draw(folder: Path = DOCS) -> None:
+    """Draw every picture."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams.update(
+        {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}
+    )
+    path_figure(folder / "path.png")
+    growth_figure(folder / "growth.png")
+
+
+def path_figure(file: Path) -> None:
+    """Draw ``y_p f(x_p)`` against ``alpha_p`` for one row, with its kinks and a slide."""
+    from matplotlib import pyplot as plt
+
+    x = np.array([0.2, 0.6, 0.8, 1.2, 1.4, 2.1, 2.6])
+    y = np.array([1, -1, 1, -1, 1, 1, 1])
+    costs = np.array([1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 1.0])
+    row = 2
+    solution = solve(Problem(np.exp(-((x[:, None] - x) ** 2)), y, costs))
+    path = dual_path(solution, row)
+    start = path.alpha[0]
+    by_span = path.margin[0] - free_squared_spans(solution)[row] * start
+    figure, axes = plt.subplots(figsize=(6.4, 3.9))
+    axes.axhline(0, color=_GREY, lw=0.8)
+    axes.plot(
+        [start, 0],
+        [path.margin[0], by_span],
+        "--",
+        color=_ORANGE,
+        label="span-rule: the first segment, prolonged",
+    )
+    axes.plot(path.alpha, path.margin, "o-", color=_BLUE, lw=2, ms=5, label="dual path")
+    slide = int(np.flatnonzero(np.diff(path.alpha) == 0)[0])
+    axes.annotate(
+        "the offset slides",
+        (path.alpha[slide], (path.margin[slide] + path.margin[slide + 1]) / 2),
+        xytext=(-12, 0),
+        textcoords="offset points",
+        ha="right",
+        va="center",
+    )
+    axes.annotate(
+        f"row left out:\n{path.margin[-1]:.2f}",
+        (0, path.margin[-1]),
+        xytext=(0, 9),
+        textcoords="offset points",
+        ha="right",
+    )
+    axes.annotate(
+        f"{by_span:.2f}", (0, by_span), xytext=(0, 6), textcoords="offset points", ha="right"
+    )
+    axes.set_xlim(1.03 * start, -0.03 * start)
+    axes.set_xlabel(r"$\alpha_p$, from its value in the fit to 0")
+    axes.set_ylabel(r"$y_p\, f(x_p)$")
+    axes.legend(frameon=False, loc="lower left")
+    figure.tight_layout()
+    figure.savefig(file, dpi=150)
+    plt.close(figure)
+
+
+def growth_figure(file: Path) -> None:
+    """Draw the cost of exact leave-one-out, in fits, against the rows for several costs."""
+    from matplotlib import pyplot as plt
+
+    rows = read_rows(RESULTS / "growth.csv")
+    names = list(dict.fromkeys(row["dataset"] for row in rows))
+    costs = sorted({float(row["C"]) for row in rows})
+    colors = plt.get_cmap("viridis")(np.linspace(0.0, 0.85, len(costs)))
+    figure, grid = plt.subplots(2, len(names), figsize=(8.2, 6.2), sharex=True, sharey="row")
+    for column, name in enumerate(names):
+        for line, what in enumerate(("classes", "values")):
+            axes = grid[line, column]
+            for C, color in zip(costs, colors, strict=True):
+                own = [row for row in rows if row["dataset"] == name and float(row["C"]) == C]
+                axes.plot(
+                    [int(row["rows"]) for row in own],
+                    [float(row[f"{what}_ms"]) / float(row["svc_fit_ms"]) for row in own],
+                    "o-",
+                    color=color,
+                    ms=4,
+                    label=f"C = $2^{{{int(np.log2(C))}}}$",
+                )
+            axes.axhline(1, color=_GREY, lw=0.8)
+            axes.set_xscale("log", base=2)
+            axes.set_yscale("log")
+            axes.set_title(f"{name}: {what}", fontsize=10)
+            if column == 0:
+                axes.set_ylabel("CPU time / SVC.fit")
+            if line == 1:
+                axes.set_xlabel("rows")
+    grid[0, 0].legend(frameon=False, fontsize=8, ncol=2)
+    figure.tight_layout()
+    figure.savefig(file, dpi=150)
+    plt.close(figure)
