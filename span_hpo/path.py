@@ -34,7 +34,8 @@ RUNNING, ERROR, SUCCESS, END, NEEDS_COLUMN, LONG, LOST = 0, 1, 2, 3, 4, 5, 6
 MOST_CHANGED = 80  # rows in D before the tableau is made anew
 MOST_SEGMENTS = 150  # segments before the tableau is made anew
 _STILL = 1e-11  # a coordinate that moves slower than this, in units of alpha_p, stands still
-_TOUCHING = 1e-12  # distances from a bound below this are equal; the faster row comes first
+_TOUCHING = 1e-12  # times alpha_p: distances from a bound below this tie, the faster row is first
+_NOTHING = 1e-300  # a room that is not there
 _FINISHED = 1e-10  # relative to alpha_p: what may be left of it at the end
 _NEGATIVE_SPAN = -1e-9  # a squared span below this means that precision is lost
 _SINGULAR = 1e-14  # a pivot relative to its column
@@ -147,6 +148,7 @@ def follow_paths(
         in_base = p < n_base
         own = paths.own[k]
         remaining, margin = paths.remaining[k], paths.margin[k]
+        touching = _TOUCHING * paths.whole[k]
         kind = paths.kind[k]
         value, lower, upper = (
             paths.value[k, :count],
@@ -207,16 +209,16 @@ def follow_paths(
 
             # The ratio test: who is first at the end of its interval?
             rate = np.maximum(
-                (direction - _STILL) / np.maximum(upper - value, _TOUCHING),
-                (-direction - _STILL) / np.maximum(value - lower, _TOUCHING),
+                (direction - _STILL) / np.maximum(upper - value, touching),
+                (-direction - _STILL) / np.maximum(value - lower, touching),
             )
             first = rate.argmax()
             event = rate[first] > 0
             step = np.inf
             if event:
                 forward = direction[first] > 0
-                room = upper[first] - value[first] if forward else value[first] - lower[first]
-                step = max(room, 0.0) / np.abs(direction[first])
+                left = upper[first] - value[first] if forward else value[first] - lower[first]
+                step = max(left, 0.0) / np.abs(direction[first])
 
             if sliding:
                 if not event:
@@ -225,20 +227,18 @@ def follow_paths(
             else:
                 if not complete and margin + 2 * remaining * margin_direction > _CLEAR:
                     # The direction as a certificate: how far does the box allow to follow it?
-                    inside = kind[:n_base] == INSIDE
-                    fastest = max(0.0, (rate[:n_base] * inside).max())
-                    weight = (np.abs(direction[:n_base]) * inside).sum()
-                    for i in range(m):
-                        if kind[D[i]] == INSIDE and D[i] >= n_base:
-                            fastest = max(fastest, rate[D[i]])
-                            weight += np.abs(direction[D[i]])
-                    L = 2 * remaining if fastest * 2 * remaining <= 1 else 1 / fastest
+                    inside = np.flatnonzero(kind[:count] == INSIDE)
+                    move, at = direction[inside], value[inside]
+                    room = np.where(move > 0, upper[inside] - at, at - lower[inside])
+                    speed = np.abs(move) * (np.abs(move) > _STILL)
+                    share = (speed / np.maximum(room, _NOTHING)).max() * 2 * remaining
+                    L = 2 * remaining / max(share, 1.0)
                     if _LEAST_BEYOND * remaining < L:
                         bound = margin + 0.5 * L * L * margin_direction / (L - remaining)
                         if bound > _CLEAR:
                             paths.bound[k] = bound
                             paths.beyond[k] = L - remaining
-                            paths.reach[k] = L * weight
+                            paths.reach[k] = L * np.abs(move).sum()
                             outcome = SUCCESS
                             break
                 if remaining - step <= _FINISHED * paths.whole[k]:

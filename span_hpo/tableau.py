@@ -19,6 +19,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray
+from span_hpo.gram import largest_entry
 from span_hpo.hull import Hull, in_bound_hull, independent_rows
 from span_hpo.path import (
     BOUNDED,
@@ -36,6 +37,7 @@ from span_hpo.path import (
 from span_hpo.solver import Problem
 
 _LEAST_SQUARE = 1e-290  # squared distances below this are zero
+_NEAR = 1e-12  # squared distances below this, relative to the largest kernel value, are rounding
 _ON_MARGIN = 1e-9  # rows this close to margin 1 are always watched
 _HULL_CHANGES = 3.0  # base rows that may leave on a path, and take part of the hull along
 
@@ -111,8 +113,8 @@ class Tableau:
         self.rows = rows = np.concatenate([inside, others[order]])
         G_II = hull.centred_diagonal(diagonal[inside])
         self.centroid_distances = np.sqrt(np.maximum(np.concatenate([G_II, G_OO[order]]), 0.0))
-        far = float(G_OO.mean()) if n == 1 else hull.scale
-        self.unit = 2.0 ** round(math.log2(max(far, _LEAST_SQUARE)))
+        far = max(float(G_OO.mean()) if n == 1 else hull.scale, _NEAR * largest_entry(K)) or 1.0
+        self.unit = 2.0 ** round(math.log2(far))
         self._hull, self._Z, self._squares = hull, Z[:, order], squares[order]
         self._to_centroid = to_centroid[order]
         self._reach = np.concatenate([np.zeros(n), reach[order]])

@@ -209,7 +209,7 @@ def test_metrics_of_classes_are_known():
     """A metric that says that it needs only classes gives the same loss for any values of them."""
     rng = np.random.default_rng(0)
     y = np.where(rng.random(50) < 0.4, 1.0, -1.0)
-    f = rng.normal(size=50)
+    f = y + 2 * rng.normal(size=50)
     for metric in as_metrics(tuple(METRICS), weighted=False):
         losses = [metric.loss(y, values, np.ones(50)) for values in (f, f**3, np.sign(f))]
         assert (losses[0] == losses[1] == losses[2]) == (not metric.needs_values), metric.name
