@@ -29,6 +29,7 @@ from span_hpo.solver import DualSolution
 _CHECK_EVERY = 10  # iterations between comparisons of F and H
 _TRIED = 10  # rows after which the rule is given up if it stopped less than half of the fits
 _LEAST_CURVATURE = 1e-12
+_ROUNDING = 1e-11  # of primal and dual values, relative to them
 
 
 def stopped_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) -> Proofs:
@@ -155,6 +156,7 @@ def _optimise(
             slopes = costs[order].cumsum() - (costs * (y > 0)).sum()
             b = ends[order[np.searchsorted(slopes, 0.0)]]
             primal = 0.5 * (y * alpha) @ F + (costs * np.maximum(1 - y * (F + b), 0.0)).sum()
-            if primal < H:
+            # Where the offset is free F may equal F_0: rounding must not decide.
+            if primal < H - _ROUNDING * np.abs(H):
                 return True, b
     return False, 0.0

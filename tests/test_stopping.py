@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from span_hpo import leave_one_out, solve
+from span_hpo import Problem, leave_one_out, solve
 from span_hpo.stopping import _optimise, _without, stopped_rows
 from tests.problems import moons_problem, random_problem
 from tests.truth import boundary_width, refitted_margins, removable
@@ -76,3 +76,17 @@ def test_proof_is_below_every_classifier_on_the_boundary():
         assert primal(y * alpha, b) < least
         checked += 1
     assert checked >= 3
+
+
+def test_rounding_proves_nothing_where_the_offset_is_free():
+    """Without row 2 all rows are bounded and b is anywhere in [-0.96, 0.96]: its middle counts."""
+    K = np.eye(5)
+    K[0, 3] = K[3, 0] = 0.254
+    K[2, 3] = K[3, 2] = 0.125
+    K[2, 4] = K[4, 2] = 0.0536
+    y = np.array([-1.0, 1.0, 1.0, 1.0, -1.0])
+    problem = Problem(K, y, np.full(5, 0.039))
+    loo = leave_one_out(solve(problem), "stopping")
+    truth = refitted_margins(problem)
+    assert truth[2] > 1e-3
+    np.testing.assert_array_equal(y * loo.decision_values > 0, truth > 0)
