@@ -79,14 +79,14 @@ def test_proof_is_below_every_classifier_on_the_boundary():
 
 
 def test_rounding_proves_nothing_where_the_offset_is_free():
-    """Without row 2 all rows are bounded and b is anywhere in [-0.96, 0.96]: its middle counts."""
-    K = np.eye(5)
-    K[0, 3] = K[3, 0] = 0.254
-    K[2, 3] = K[3, 2] = 0.125
-    K[2, 4] = K[4, 2] = 0.0536
-    y = np.array([-1.0, 1.0, 1.0, 1.0, -1.0])
-    problem = Problem(K, y, np.full(5, 0.039))
+    """Without row 2 all rows are bounded and b is anywhere in [-0.96, 0.96]: its middle counts.
+
+    Every such offset has the same primal, up to rounding that once passed for a proof.
+    """
+    problem = random_problem(30775, largest=25)
+    scale = 10.0 ** np.random.default_rng(30874).integers(-10, 4)
+    problem = Problem(problem.K, problem.y, problem.costs * scale)
     loo = leave_one_out(solve(problem), "stopping")
     truth = refitted_margins(problem)
     assert truth[2] > 1e-3
-    np.testing.assert_array_equal(y * loo.decision_values > 0, truth > 0)
+    np.testing.assert_array_equal(problem.y * loo.decision_values > 0, truth > 0)
