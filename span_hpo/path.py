@@ -39,7 +39,7 @@ _NOTHING = 1e-300  # a room that is not there
 _FINISHED = 1e-10  # relative to alpha_p: what may be left of it at the end
 _NEGATIVE_SPAN = -1e-9  # a squared span below this means that precision is lost
 _SINGULAR = 1e-14  # a pivot relative to its column
-_LEAST_BEYOND = 1.001  # relative to alpha_p: how far a certificate must reach
+_LEAST_BEYOND = 1e-3  # relative to alpha_p: how far beyond it a certificate must reach
 _CLEAR = 1e-9  # what a margin must be away from 0 before a path stops for it
 
 
@@ -135,164 +135,195 @@ def dual_variables(table: Columns, paths: Paths, k: int) -> FloatArray:
     return alpha
 
 
-@compiled()
+def _slide(table: Columns, p: int, count: int) -> tuple[FloatArray, float]:
+    """Return the direction when nobody is inside: the offset goes towards ``-y_p``, alpha stays."""
+    return -table.y[p] * table.y[:count], 1.0
+
+
+def _direction(
+    table: Columns, paths: Paths, k: int, block: FloatArray
+) -> tuple[FloatArray, float, bool]:
+    """Return how watched rows move, how fast the margin of p falls, and if that could be solved.
+
+    `block` holds the columns of p and of D, as far as rows are watched.
+    """
+    p, m = paths.row[k], paths.n_changed[k]
+    in_base = p < table.n_base
+    c = np.zeros(m + 1)
+    c[0] = -1.0
+    # The rows of the system: D, and before it p if it is in the base.
+    start = 0 if in_base else 1
+    rows = np.empty(m + 1, dtype=np.intp)
+    rows[0] = p
+    rows[1:] = paths.changed[k, :m]
+    rows = rows[start:]
+    if len(rows) > 0:
+        system = np.empty((len(rows), len(rows)))
+        for i in range(len(rows)):
+            system[:, i] = block[i + start][rows]
+        rhs = c.copy() if in_base else block[0][rows]
+        try:
+            c[start:] = np.linalg.solve(system, rhs)
+        except Exception:  # noqa: BLE001  all that Numba can catch: the system is singular
+            return c, 0.0, False
+    direction = c @ block
+    if len(rows) > 0:
+        direction[rows] = c[start:]
+    if in_base:
+        fall = -c[0]
+    else:
+        # Row p of the tableau is its column, with the other sign in the base rows.
+        signed = np.where(rows < table.n_base, -c[1:], c[1:])
+        fall = paths.own_square[k] - (signed * block[0][rows]).sum()
+    return direction, max(fall, 0.0), fall >= _NEGATIVE_SPAN
+
+
+def _first_event(
+    direction: FloatArray,
+    value: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    touching: float,
+) -> tuple[int, float]:
+    """Return who is first at the end of its interval, and how far that is; infinity if nobody."""
+    rate = np.maximum(
+        (direction - _STILL) / np.maximum(upper - value, touching),
+        (-direction - _STILL) / np.maximum(value - lower, touching),
+    )
+    first = int(rate.argmax())
+    if rate[first] <= 0:
+        return first, np.inf
+    ahead = direction[first] > 0
+    room = upper[first] - value[first] if ahead else value[first] - lower[first]
+    return first, max(room, 0.0) / np.abs(direction[first])
+
+
+def _certify(
+    paths: Paths,
+    k: int,
+    direction: FloatArray,
+    fall: float,
+    value: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+) -> bool:
+    """Try the direction as the lambda of the success certificate, as far as the box allows."""
+    margin, remaining = paths.margin[k], paths.remaining[k]
+    if margin - 2 * remaining * fall <= _CLEAR:
+        return False  # not even with L = 2 alpha_p, the best choice
+    inside = np.flatnonzero(paths.kind[k, : len(value)] == INSIDE)
+    move, at = direction[inside], value[inside]
+    room = np.where(move > 0, upper[inside] - at, at - lower[inside])
+    speed = np.abs(move) * (np.abs(move) > _STILL)
+    share = (speed / np.maximum(room, _NOTHING)).max() * 2 * remaining
+    L = 2 * remaining / max(share, 1.0)
+    beyond = L - remaining
+    if beyond <= _LEAST_BEYOND * remaining:
+        return False
+    paths.bound[k] = margin - 0.5 * L * L * fall / beyond
+    paths.beyond[k] = beyond
+    paths.reach[k] = L * np.abs(move).sum()
+    return bool(paths.bound[k] > _CLEAR)
+
+
+def _change_kind(table: Columns, paths: Paths, k: int, row: int, ahead: bool) -> int:
+    """Let a row that is at the end of its interval change its kind, and D with it.
+
+    Returns
+    -------
+    Its place in D: where it was, and the last one is now; or at the end, if it is new.
+    """
+    if paths.kind[k, row] == INSIDE:
+        paths.n_inside[k] -= 1
+        paths.value[k, row] = 0.0
+        paths.kind[k, row] = BOUNDED if ahead else ZERO
+        paths.lower[k, row] = -np.inf if ahead else 0.0
+        paths.upper[k, row] = 0.0 if ahead else np.inf
+    else:
+        paths.n_inside[k] += 1
+        paths.value[k, row] = 0.0
+        if paths.kind[k, row] == BOUNDED:
+            paths.value[k, row] = table.costs[row]
+        elif paths.kind[k, row] == PARKED:
+            paths.value[k, row] = table.alpha[row]
+        paths.kind[k, row] = INSIDE
+        paths.lower[k, row], paths.upper[k, row] = 0.0, table.costs[row]
+    D, m = paths.changed[k], paths.n_changed[k]
+    place = 0
+    while place < m and D[place] != row:
+        place += 1
+    if place < m:
+        D[place] = D[m - 1]
+        paths.n_changed[k] = m - 1
+    else:
+        D[m] = row
+        paths.n_changed[k] = m + 1
+    return place
+
+
+def _follow(
+    table: Columns, paths: Paths, k: int, memory: FloatArray, complete: bool, most_segments: int
+) -> int:
+    """Follow one path, and return its outcome.
+
+    `memory` has room for the columns of p and D; they are kept there in one piece for fast
+    products.
+    """
+    p, count, whole = paths.row[k], paths.tracked[k], paths.whole[k]
+    value, lower, upper = paths.value[k, :count], paths.lower[k, :count], paths.upper[k, :count]
+    D = paths.changed[k]
+    memory[:count] = paths.own[k, :count]
+    loaded = 0  # how many columns of D are in the memory
+    while True:
+        m = paths.n_changed[k]
+        while loaded < m:
+            if table.slot[D[loaded]] < 0:
+                paths.wanted[k] = D[loaded]
+                return NEEDS_COLUMN
+            loaded += 1
+            memory[loaded * count : (loaded + 1) * count] = table.columns[
+                table.slot[D[loaded - 1]], :count
+            ]
+        sliding = paths.n_inside[k] == 0
+        if sliding:
+            direction, fall = _slide(table, p, count)
+        else:
+            block = memory[: (m + 1) * count].reshape(m + 1, count)
+            direction, fall, solved = _direction(table, paths, k, block)
+            if not solved:
+                return LOST
+            if not complete and _certify(paths, k, direction, fall, value, lower, upper):
+                return SUCCESS
+        first, step = _first_event(direction, value, lower, upper, _TOUCHING * whole)
+        if sliding and step == np.inf:
+            return LOST
+        at_end = not sliding and paths.remaining[k] - step <= _FINISHED * whole
+        if at_end:
+            step = paths.remaining[k]
+        if step > 0:
+            value += step * direction
+            paths.margin[k] -= step * fall
+            if not sliding:
+                paths.remaining[k] -= step
+        paths.segments[k] += 1
+        if at_end:
+            return END
+        place = _change_kind(table, paths, k, first, direction[first] > 0)
+        if place < m:
+            # The last column takes the place of the one that is gone.
+            memory[(place + 1) * count : (place + 2) * count] = memory[m * count : (m + 1) * count]
+            loaded = m - 1
+        if not complete and paths.margin[k] <= -_CLEAR:
+            return ERROR
+        if paths.n_changed[k] == MOST_CHANGED or paths.segments[k] >= most_segments:
+            return LONG
+
+
+@compiled(_slide, _direction, _first_event, _certify, _change_kind, _follow)
 def follow_paths(
     table: Columns, paths: Paths, todo: IndexArray, complete: bool, most_segments: int
 ) -> None:
     """Follow some of the paths until each of them has an outcome."""
-    n_base, y, costs = table.n_base, table.y, table.costs
-    slot, columns = table.slot, table.columns
     memory = np.empty((MOST_CHANGED + 1) * paths.own.shape[1])
     for k in todo:
-        p, count = paths.row[k], paths.tracked[k]
-        in_base = p < n_base
-        own = paths.own[k]
-        remaining, margin = paths.remaining[k], paths.margin[k]
-        touching = _TOUCHING * paths.whole[k]
-        kind = paths.kind[k]
-        value, lower, upper = (
-            paths.value[k, :count],
-            paths.lower[k, :count],
-            paths.upper[k, :count],
-        )
-        D, m = paths.changed[k], paths.n_changed[k]
-        n_inside, segments = paths.n_inside[k], paths.segments[k]
-        # The columns of p and then of D, as far as rows are watched.
-        outcome = RUNNING
-        memory[:count] = own[:count]
-        for i in range(m):
-            if slot[D[i]] < 0:
-                paths.wanted[k] = D[i]
-                outcome = NEEDS_COLUMN
-                break
-            memory[(i + 1) * count : (i + 2) * count] = columns[slot[D[i]], :count]
-        while outcome == RUNNING:
-            # The direction of every watched row and of the margin of p.
-            sliding = n_inside == 0
-            if sliding:
-                # Nobody is inside: the offset slides towards -y_p and alpha stays.
-                direction = -y[p] * y[:count]
-                margin_direction = -1.0
-            else:
-                block = memory[: (m + 1) * count].reshape(m + 1, count)
-                c = np.zeros(m + 1)
-                c[0] = -1.0
-                known = 0 if in_base else 1
-                if m + 1 > known:
-                    unknown = np.empty(m + 1, dtype=np.intp)
-                    unknown[0] = p
-                    unknown[1:] = D[:m]
-                    unknown = unknown[known:]
-                    system = np.empty((len(unknown), len(unknown)))
-                    for i in range(len(unknown)):
-                        system[:, i] = block[i + known][unknown]
-                    rhs = c.copy() if in_base else block[0][unknown]
-                    try:
-                        c[known:] = np.linalg.solve(system, rhs)
-                    except Exception:  # noqa: BLE001  all that Numba can catch: a singular system
-                        outcome = LOST
-                        break
-                direction = c @ block
-                if in_base:
-                    direction[unknown] = c
-                    margin_direction = c[0]
-                else:
-                    # Row p of the tableau is its column, with the other sign in the base rows.
-                    margin_direction = -paths.own_square[k]
-                    if m > 0:
-                        direction[unknown] = c[1:]
-                        margin_direction += (np.where(unknown < n_base, -c[1:], c[1:]) * rhs).sum()
-                if margin_direction > -_NEGATIVE_SPAN:
-                    outcome = LOST
-                    break
-                margin_direction = min(margin_direction, 0.0)
-
-            # The ratio test: who is first at the end of its interval?
-            rate = np.maximum(
-                (direction - _STILL) / np.maximum(upper - value, touching),
-                (-direction - _STILL) / np.maximum(value - lower, touching),
-            )
-            first = rate.argmax()
-            event = rate[first] > 0
-            step = np.inf
-            if event:
-                forward = direction[first] > 0
-                left = upper[first] - value[first] if forward else value[first] - lower[first]
-                step = max(left, 0.0) / np.abs(direction[first])
-
-            if sliding:
-                if not event:
-                    outcome = LOST
-                    break
-            else:
-                if not complete and margin + 2 * remaining * margin_direction > _CLEAR:
-                    # The direction as a certificate: how far does the box allow to follow it?
-                    inside = np.flatnonzero(kind[:count] == INSIDE)
-                    move, at = direction[inside], value[inside]
-                    room = np.where(move > 0, upper[inside] - at, at - lower[inside])
-                    speed = np.abs(move) * (np.abs(move) > _STILL)
-                    share = (speed / np.maximum(room, _NOTHING)).max() * 2 * remaining
-                    L = 2 * remaining / max(share, 1.0)
-                    if _LEAST_BEYOND * remaining < L:
-                        bound = margin + 0.5 * L * L * margin_direction / (L - remaining)
-                        if bound > _CLEAR:
-                            paths.bound[k] = bound
-                            paths.beyond[k] = L - remaining
-                            paths.reach[k] = L * np.abs(move).sum()
-                            outcome = SUCCESS
-                            break
-                if remaining - step <= _FINISHED * paths.whole[k]:
-                    step = remaining
-                    event = False
-                    outcome = END
-                remaining -= step
-
-            # The step.
-            if step > 0:
-                value += step * direction
-                margin += step * margin_direction
-            segments += 1
-            joins = False
-            if event:
-                if kind[first] == INSIDE:
-                    n_inside -= 1
-                    value[first] = 0.0
-                    if direction[first] < 0:
-                        kind[first], lower[first], upper[first] = ZERO, 0.0, np.inf
-                    else:
-                        kind[first], lower[first], upper[first] = BOUNDED, -np.inf, 0.0
-                else:
-                    n_inside += 1
-                    if kind[first] == ZERO:
-                        value[first] = 0.0
-                    elif kind[first] == BOUNDED:
-                        value[first] = costs[first]
-                    else:
-                        value[first] = table.alpha[first]
-                    kind[first], lower[first], upper[first] = INSIDE, 0.0, costs[first]
-                place = 0
-                while place < m and D[place] != first:
-                    place += 1
-                joins = place == m
-                if joins:
-                    D[m] = first
-                    m += 1
-                else:
-                    m -= 1
-                    D[place] = D[m]
-                    memory[(place + 1) * count : (place + 2) * count] = memory[
-                        (m + 1) * count : (m + 2) * count
-                    ]
-            if outcome == RUNNING:
-                if not complete and margin <= -_CLEAR:
-                    outcome = ERROR
-                elif m == MOST_CHANGED or segments >= most_segments:
-                    outcome = LONG
-                elif joins and slot[first] < 0:
-                    paths.wanted[k] = first
-                    outcome = NEEDS_COLUMN
-                elif joins:
-                    memory[m * count : (m + 1) * count] = columns[slot[first], :count]
-        paths.remaining[k], paths.margin[k] = remaining, margin
-        paths.n_changed[k], paths.n_inside[k], paths.segments[k] = m, n_inside, segments
-        paths.outcome[k] = outcome
+        paths.outcome[k] = _follow(table, paths, k, memory, complete, most_segments)
