@@ -36,19 +36,21 @@ _SIMILAR = 3  # paths that watch fewer rows by this factor are followed by thems
 _WORTH_A_BLOCK = 100_000  # if that saves as many coordinates
 _ROUNDED_UP = 1 + 1e-6  # of a movement that is computed
 _VIOLATION = 1e-6  # of the KKT conditions at the end of a path, in units of the margin
-_NOISE_FACTOR = 1e3  # the same in units of the rounding of a margin
-_AT_BOUND = 1e-11  # relative to C_i and the largest alpha: closer to a bound is at the bound
-_NEARLY_AT_BOUND = 1e-5  # the same: too close to tell whether the offset is free
+_NOISE_FACTOR = 1e3  # the same in units of the rounding of a margin,
+_LARGEST_VIOLATION = 1e-3  # but never more than this
+_AT_BOUND = 1e-13  # relative to C_i and the largest alpha of the fit: closer is at the bound
+_CLEARLY_INSIDE = 1e-8  # the same: further is inside, whatever rounding has done,
+_NEARLY_AT_BOUND = 1e-5  # if it is also more than this, relative to C_i and the largest alpha now
 _MOST_TABLEAUX = 8  # for one path
 
 
 def is_optimal(solution: DualSolution) -> bool:
     """Tell whether a fit fulfils the KKT conditions well enough for paths to start from it."""
-    return solution.kkt_violation() <= _violation_limit(solution)
+    return solution.converged and solution.kkt_violation() <= _violation_limit(solution)
 
 
 def _violation_limit(solution: DualSolution) -> float:
-    return _VIOLATION + _NOISE_FACTOR * solution.margin_noise
+    return min(_VIOLATION + _NOISE_FACTOR * solution.margin_noise, _LARGEST_VIOLATION)
 
 
 def follow_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) -> Proofs:
@@ -233,18 +235,23 @@ def _judged(tableau: Tableau, paths: Paths, violation: float) -> Proofs:
     return found
 
 
-def _is_strictly_inside(
-    table: Columns, paths: Paths, k: int, alpha: FloatArray, least: float
-) -> BoolArray:
-    """Tell which watched rows are inside their box by more than `least`, relative to its size."""
+def _hold(table: Columns, paths: Paths, k: int, alpha: FloatArray) -> tuple[BoolArray, bool]:
+    """Tell which watched rows hold the offset where path k stands, and whether it may be free.
+
+    A row holds it if it is clearly inside its box. If none does, and all that are INSIDE are at
+    a bound, the offset is free; in between it cannot be told.
+    """
     kind, costs = paths.kind[k], table.costs[: len(alpha)]
-    size = np.minimum(costs, alpha.max())
     inside = (kind == INSIDE) | (kind == PARKED)
-    strictly: BoolArray = inside & (np.minimum(alpha, costs - alpha) > least * size)
-    return strictly
+    room = np.minimum(alpha, costs - alpha)
+    size = np.minimum(costs, table.alpha.max())
+    small = np.minimum(costs, alpha.max())
+    holding = inside & (room > np.maximum(_CLEARLY_INSIDE * size, _NEARLY_AT_BOUND * small))
+    free = not (inside & (np.abs(room) > _AT_BOUND * size)).any()
+    return holding, free
 
 
-@compiled(dual_variables, _is_strictly_inside)
+@compiled(dual_variables, _hold)
 def _movements(
     table: Columns, paths: Paths, some: IndexArray, start: FloatArray
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
@@ -279,7 +286,8 @@ def _movements(
         movement[i] = np.sqrt(max(square, 0.0))
         of_centroid[i] = np.abs((table.y[:n] * change[:n]).sum()) / n
         if paths.outcome[k] == END:
-            free[i] = not _is_strictly_inside(table, paths, k, alpha, _AT_BOUND).any()
+            holding, at_bounds = _hold(table, paths, k, alpha)
+            free[i] = at_bounds and not holding.any()
     return movement, of_centroid, free
 
 
@@ -369,7 +377,7 @@ class _Point(NamedTuple):
     margin
         ``y_p f(x_p)``.
     vague
-        Whether it is not clear if the offset is unique.
+        Whether it is not clear if the offset is free, or a dual variable is outside its box.
     """
 
     alpha: FloatArray
@@ -384,23 +392,25 @@ def _point(view: _View, table: Columns, paths: Paths, k: int, i: int) -> _Point:
     y_p = table.y[paths.row[k]]
     own = dual_variables(table, paths, k)
     width = len(own)
-    strictly = _is_strictly_inside(table, paths, k, own, _AT_BOUND)
-    count = strictly.sum()
-    nearly = _is_strictly_inside(table, paths, k, own, _NEARLY_AT_BOUND)
-    vague = count > 0 and not nearly.any()
-    if count == 0:
-        limit = table.costs[:width]
-        inside = paths.kind[k] == INSIDE
+    limit = table.costs[:width]
+    holding, free = _hold(table, paths, k, own)
+    count = holding.sum()
+    inside = paths.kind[k] == INSIDE
+    if count == 0 and free:
         own = np.where(inside, np.where(own < limit - own, 0.0, limit), own)
+    outside = (inside * np.maximum(-own, own - limit)).max()
+    vague = outside > _CLEARLY_INSIDE * table.alpha.max()
+    own = np.minimum(np.maximum(own, 0.0), limit)
     alpha = view.alpha.copy()
     alpha[:width] = own / view.unit
     excess = view.excess + y * view.products[i]
     margin = paths.start_margin[k] + y_p * view.own_products[i]
     if count > 0:
         # Rows inside have margin 1.
-        shift = -(strictly * y[:width] * excess[:width]).sum() / count
+        shift = -(holding * y[:width] * excess[:width]).sum() / count
     elif paths.outcome[k] == END:
-        # No row determines the offset: the middle of what they allow.
+        # No row holds the offset: the middle of what they allow.
+        vague = vague or not free
         lower, upper = offset_ends(y, costs, alpha, y + y * excess)
         if place >= 0:
             lower[place], upper[place] = -np.inf, np.inf
@@ -414,7 +424,7 @@ def _point(view: _View, table: Columns, paths: Paths, k: int, i: int) -> _Point:
     return _Point(alpha, excess, margin, vague)
 
 
-@compiled(dual_variables, offset_ends, optimality_gaps, _is_strictly_inside, _point)
+@compiled(dual_variables, offset_ends, optimality_gaps, _hold, _point)
 def _judge(
     view: _View,
     table: Columns,
@@ -437,9 +447,11 @@ def _judge(
         point = _point(view, table, paths, k, i)
         alpha, excess, margin = point.alpha, point.excess, point.margin
         worst = max((-excess * (alpha < costs)).max(), (excess * (alpha > 0)).max())
+        if point.vague:
+            continue
         if paths.outcome[k] == END:
             margins[k] = margin
-            exact[k] = proven[k] = worst <= violation and not point.vague
+            exact[k] = proven[k] = worst <= violation
             continue
         gap = optimality_gaps(excess, alpha, costs).sum()
         if paths.outcome[k] == ERROR:

@@ -13,7 +13,8 @@ from span_hpo.stopping import stopped_rows
 from span_hpo.threads import one_blas_thread
 
 METHODS = ("span", "exact", "refit", "stopping")
-_ZERO = 100.0  # times the rounding of a decision value: what is closer to 0 is 0, an error
+_ZERO = 100.0  # times the rounding of a decision value: what is closer to 0 is 0, an error,
+_LARGEST_ZERO = 1e-6  # but never more than this
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +142,8 @@ def _summary(
     solution: DualSolution, method: str, proofs: Proofs, spans: FloatArray | None, n_refit: int
 ) -> LeaveOneOut:
     y = solution.problem.y
-    tiny = proofs.exact & (np.abs(proofs.margin) <= _ZERO * solution.margin_noise)
+    zero = min(_ZERO * solution.margin_noise, _LARGEST_ZERO)
+    tiny = proofs.exact & (np.abs(proofs.margin) <= zero)
     proofs.margin[tiny] = 0.0
     values = y * proofs.margin
     if method == "span":
@@ -185,7 +187,7 @@ def _refitted(solution: DualSolution, rows: IndexArray) -> Proofs:
         K_p = problem.K.block(np.array([p]), others)[0]
         value = float(K_p @ (refit.problem.y * refit.alpha)) + refit.b
         proofs.margin[i] = problem.y[p] * value
-        proofs.exact[i] = proofs.proven[i] = refit.converged
+        proofs.exact[i] = proofs.proven[i] = is_optimal(refit)
     return proofs
 
 

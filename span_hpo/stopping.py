@@ -28,6 +28,7 @@ from span_hpo.solver import DualSolution
 
 _CHECK_EVERY = 10  # iterations between comparisons of F and H
 _TRIED = 10  # rows after which the rule is given up if it stopped less than half of the fits
+_ITERATIONS = 100  # for each row
 _LEAST_CURVATURE = 1e-12
 _ROUNDING = 1e-11  # of primal and dual values, relative to them
 
@@ -54,6 +55,8 @@ def stopped_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) ->
         upper = upper_bounds(solution, rows)
         proofs.margin[:] = np.where(upper <= 0, upper, 0.0)
         proofs.proven[:] = upper <= 0
+    # Where the pairs make no progress (a nearly singular kernel) the polish does.
+    max_iter = min(solution.max_iter, _ITERATIONS * len(problem))
     tried = stopped = 0
     for i in proofs.open:
         r = int(rows[i])
@@ -63,7 +66,7 @@ def stopped_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) ->
         F = kernel_product(problem.K, problem.y * alpha)
         watch = not complete and (tried < _TRIED or 2 * stopped >= tried)
         is_proven, b = _optimise(
-            K, problem.y, costs, r, alpha, F, watch, 2 * solution.tol, solution.max_iter
+            K, problem.y, costs, r, alpha, F, watch, 2 * solution.tol, max_iter
         )
         tried, stopped = tried + watch, stopped + is_proven
         if is_proven:

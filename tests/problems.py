@@ -92,3 +92,45 @@ def random_problem(seed, *, largest=40):
     elif spread == "extreme":
         costs = 10.0 ** rng.uniform(-6, 6, size=count)
     return Problem(K, y, costs)
+
+
+def symmetric_problem(seed):
+    """Return one of many problems full of ties.
+
+    Rows: on a line, a grid, a circle, the corners of a simplex, or all equal; labels alternating,
+    halved or random. Costs: equal, equal sums of the classes, or equal up to a few last bits or
+    1e-9; of any size from 1e-12 to 1e3.
+    """
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(4, 19))
+    numbers = np.arange(count)
+    layout = rng.choice(["line", "grid", "circle", "simplex", "equal"])
+    if layout == "line":
+        X = numbers[:, None] / 1.0
+    elif layout == "grid":
+        X = np.column_stack([numbers // 4, numbers % 4]).astype(float)
+    elif layout == "circle":
+        angle = 2 * np.pi * numbers / count
+        X = np.column_stack([np.cos(angle), np.sin(angle)])
+    elif layout == "simplex":
+        X = np.eye(count)
+    else:
+        X = np.ones((count, 2))
+    labels = rng.choice(["alternating", "halved", "random"])
+    if labels == "alternating":
+        y = np.where(numbers % 2 == 0, 1.0, -1.0)
+    elif labels == "halved":
+        y = np.where(numbers < count // 2, 1.0, -1.0)
+    else:
+        y = rng.choice([-1.0, 1.0], size=count)
+        y[:2] = 1.0, -1.0
+    K = X @ X.T if rng.random() < 0.4 else rbf(X, 10.0 ** rng.uniform(-2, 1))
+    costs = np.ones(count)
+    spread = rng.choice(["equal", "balanced", "bits", "nearly"])
+    if spread == "balanced":
+        costs = np.where(y > 0, (y < 0).sum(), (y > 0).sum()).astype(float)
+    elif spread == "bits":
+        costs = 1 + 2.0**-52 * rng.integers(-5, 6, size=count)
+    elif spread == "nearly":
+        costs = 1 + 1e-9 * rng.integers(-5, 6, size=count)
+    return Problem(K, y, costs * 10.0 ** rng.integers(-12, 4))

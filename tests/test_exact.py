@@ -4,7 +4,14 @@ import pytest
 from span_hpo import Problem, SolverError, leave_one_out, solve
 from span_hpo.exact import dual_path, follow_rows, is_optimal
 from span_hpo.jit import interpreted
-from tests.problems import indefinite_problem, moons_problem, random_problem, rbf, two_moons
+from tests.problems import (
+    indefinite_problem,
+    moons_problem,
+    random_problem,
+    rbf,
+    symmetric_problem,
+    two_moons,
+)
 from tests.truth import boundary_width, refitted_margins, removable
 
 SEEDS = range(120)
@@ -40,6 +47,21 @@ def test_exact_is_brute_force(seed):
     """Classes, complete values and error bounds agree with polished refits on ugly problems."""
     _, _, found = disagreements(random_problem(seed, largest=25))
     assert not found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_exact_with_ties_everywhere(seed):
+    """The same where many rows reach a bound or a margin at once, or miss it by the last bit."""
+    _, _, found = disagreements(symmetric_problem(seed))
+    assert not found
+
+
+@pytest.mark.slow
+def test_exact_with_ties_on_a_thousand_problems():
+    """The same over many more problems with ties."""
+    for seed in range(1000, 2000):
+        _, _, found = disagreements(symmetric_problem(seed))
+        assert not found, seed
 
 
 @pytest.mark.slow
