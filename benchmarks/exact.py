@@ -112,7 +112,7 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
         "peak_mb": round(_peak_megabytes(solution), 1),
         "n_support": solution.n_support,
         "n_in_bound": solution.n_in_bound,
-        "n_paths": int(np.count_nonzero(~span.certified)),
+        "n_paths": len(certified(solution, support).open),
         "n_refit": classes.n_refit + values.n_refit,
         "span_error": span.error,
         "exact_error": classes.error,

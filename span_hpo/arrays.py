@@ -17,3 +17,11 @@ def read_only(array: AnyArray) -> AnyArray:
     """Return the array itself, protected from being changed in place."""
     array.setflags(write=False)
     return array
+
+
+def sums_of_others(values: FloatArray) -> FloatArray:
+    """Return the sum of all other values for each row, without cancellation at the largest."""
+    largest = int(values.argmax())
+    sums: FloatArray = values.sum() - values
+    sums[largest] = np.delete(values, largest).sum()
+    return sums

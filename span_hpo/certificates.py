@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from span_hpo.arrays import BoolArray, FloatArray, IndexArray
+from span_hpo.arrays import BoolArray, FloatArray, IndexArray, sums_of_others
 from span_hpo.gram import largest_entry
+from span_hpo.polish import zero_width
 from span_hpo.solver import DualSolution
 
 _CANDIDATES = 24  # rows that may take over what a row leaves: those with margins closest to 1
@@ -19,7 +20,7 @@ _LEAST_ROOM = 1e-9  # beyond alpha_p, relative to it
 
 @dataclass(frozen=True, eq=False)
 class Proofs:
-    """What is known of the leave-one-out values of some rows, shape (k,) each.
+    """What is known of the leave-one-out values of some rows, shape (k,) each; filled in place.
 
     Attributes
     ----------
@@ -42,14 +43,14 @@ class Proofs:
 
     @property
     def open(self) -> IndexArray:
-        """The rows that are not proven."""
+        """The positions that are not proven."""
         return np.flatnonzero(~self.proven)
 
-    def put(self, rows: IndexArray, found: "Proofs") -> None:
-        """Fill in what was found for some of the rows."""
-        self.margin[rows] = found.margin
-        self.exact[rows] = found.exact
-        self.proven[rows] = found.proven
+    def put(self, positions: IndexArray, found: "Proofs") -> None:
+        """Fill in what was found for some of the positions."""
+        self.margin[positions] = found.margin
+        self.exact[positions] = found.exact
+        self.proven[positions] = found.proven
 
 
 def optimality_gaps(excess: FloatArray, alpha: FloatArray, costs: FloatArray) -> FloatArray:
@@ -71,33 +72,36 @@ def certified(solution: DualSolution, rows: IndexArray) -> Proofs:
         A fit.
     rows
         Rows p, none of them the last of its class.
+
+    Returns
+    -------
+    The rows whose class is proven, with the bounds that prove it.
     """
+    zero = zero_width(solution.margin_noise)
     margin = upper_bounds(solution, rows)
-    proven = margin <= 0
+    proven = margin < -zero
     todo = np.flatnonzero(~proven)
     margin[todo] = lower_bounds(solution, rows[todo])
-    proven[todo] = margin[todo] > 0
+    proven[todo] = margin[todo] > zero
     return Proofs(np.where(proven, margin, 0.0), np.zeros(len(rows), dtype=bool), proven)
 
 
 def upper_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
-    """Return ``y_p f(x_p) + gap / alpha_p`` for each of the given rows; infinity for zero rows.
+    """Return an upper bound of ``y_p f^p(x_p)`` for each of the given rows.
 
-    Where that is not positive, ``y_p f^p(x_p)`` is not above it.
+    It is ``y_p f(x_p) + gap / alpha_p``, and infinity for zero rows.
     """
     alpha = solution.alpha[rows]
     bounds = np.full(len(rows), np.inf)
-    np.divide(_gaps_of_others(solution, rows), alpha, out=bounds, where=alpha > 0)
+    np.divide(_gaps_of_others(solution)[rows], alpha, out=bounds, where=alpha > 0)
     bounds += (solution.problem.y * solution.decision_values)[rows]
     return bounds
 
 
-def _gaps_of_others(solution: DualSolution, rows: IndexArray) -> FloatArray:
-    """Return how far the dual without p may be from its maximum, for each of the given rows."""
+def _gaps_of_others(solution: DualSolution) -> FloatArray:
+    """Return how far the dual without p may be from its maximum, for each row p."""
     excess = solution.problem.y * solution.decision_values - 1
-    gaps = optimality_gaps(excess, solution.alpha, solution.problem.costs)
-    others: FloatArray = gaps.sum() - gaps[rows]
-    return others
+    return sums_of_others(optimality_gaps(excess, solution.alpha, solution.problem.costs))
 
 
 def lower_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
@@ -114,7 +118,7 @@ def lower_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
     """
     problem, alpha, y = solution.problem, solution.alpha, solution.problem.y
     excess = y * solution.decision_values - 1
-    gap = _gaps_of_others(solution, rows)
+    gap = _gaps_of_others(solution)[rows]
     bounds = np.full(len(rows), -np.inf)
     for label in (-1.0, 1.0):
         of_class = np.flatnonzero(y[rows] == label)

@@ -18,7 +18,8 @@ ALL: slice = slice(None)
 class KernelBlocks(Protocol):
     """What a `Problem` needs of a kernel matrix: its size, its diagonal and any block.
 
-    Rows and columns of a block are arrays of indices, or ``slice(None)`` for all of them.
+    Rows and columns of a block are arrays of indices, or ``slice(None)`` for all of them. A block
+    of two arrays of indices is a new array, which the caller may change.
     """
 
     def __len__(self) -> int: ...

@@ -28,8 +28,9 @@ def compiled(*helpers: Callable[..., Any]) -> Callable[[Callable[P, T]], Callabl
     """Decorate a function of NumPy arrays to be compiled by Numba when it is first called.
 
     Without Numba the function stays as it is: the same answers, more slowly. Numba is imported at
-    the first call only, so that programs that never need it do not wait for it. The machine code is
-    kept on disk for the next process, and runs without the GIL.
+    the first call only, so that programs that never need it do not wait for it. The machine code
+    runs without the GIL, and is kept on disk for the next process where a folder can be written.
+    (It is made anew when the file of the function changes, not when that of a helper does.)
 
     Parameters
     ----------
@@ -67,5 +68,9 @@ def _machine_code(
 
     for helper in helpers:
         register_jitable(helper)
-    machine_code: Callable[P, T] = numba.njit(cache=True, nogil=True)(function)
+    machine_code: Callable[P, T]
+    try:
+        machine_code = numba.njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # no folder for the cache can be written
+        machine_code = numba.njit(nogil=True)(function)
     return machine_code

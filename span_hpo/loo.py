@@ -6,15 +6,14 @@ import numpy as np
 
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray, read_only
 from span_hpo.certificates import Proofs, certified
-from span_hpo.exact import follow_rows, is_optimal
+from span_hpo.exact import follow_rows
+from span_hpo.polish import zero_width
 from span_hpo.solver import DualSolution, solve
 from span_hpo.spans import free_squared_spans
 from span_hpo.stopping import stopped_rows
 from span_hpo.threads import one_blas_thread
 
 METHODS = ("span", "exact", "refit", "stopping")
-_ZERO = 100.0  # times the rounding of a decision value: what is closer to 0 is 0, an error,
-_LARGEST_ZERO = 1e-6  # but never more than this
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +26,19 @@ class LeaveOneOut:
         Labels, shape (l,), -1 or +1.
     decision_values
         ``f^p(x_p)``: the decision value of row p by the model without row p, shape (l,). Where
-        `exact` is False it is an estimate (method "span"), or a bound that proves its sign.
+        `exact` is False it is an estimate ("span"), a bound that proves its sign ("exact"), or the
+        value of a classifier that is proven to have its sign ("stopping"): enough for errors, not
+        for rankings.
     squared_spans
         Free squared spans, shape (l,), NaN where undefined; None for method "refit".
     method
         How the values were computed.
     certified
-        Mask of the rows whose leave-one-out class is proven.
+        Mask of the rows whose leave-one-out class is proven; all of them for other methods than
+        "span", unless even a refit does not converge.
     exact
-        Mask of the rows whose value is known to be exact.
+        Mask of the rows whose value is known: it solves the problem without the row, up to
+        rounding.
     error_bounds
         The least and the largest leave-one-out error that is possible after what is proven.
     n_undefined
@@ -97,7 +100,8 @@ def leave_one_out(
     ValueError
         If the method is unknown.
     SolverError
-        For all but "refit", if the kernel is not positive semi-definite.
+        For all but "refit", if the kernel is seen not to be positive semi-definite, which all
+        proofs assume: a pivot or a squared distance is negative. It is not searched for.
 
     References
     ----------
@@ -108,7 +112,7 @@ def leave_one_out(
         raise ValueError(f"`method` must be one of {list(METHODS)}, got {method!r}.")
     spans = None if method == "refit" else free_squared_spans(solution)
     undefined = np.zeros(len(solution.alpha), dtype=bool) if spans is None else np.isnan(spans)
-    optimal = is_optimal(solution)
+    optimal = solution.is_optimal
     proofs = _known(solution, optimal, zero_rows=method != "refit")
     if method == "stopping":
         proofs.put(proofs.open, stopped_rows(solution, proofs.open, complete=complete))
@@ -141,15 +145,15 @@ def _known(solution: DualSolution, optimal: bool, *, zero_rows: bool) -> Proofs:
 def _summary(
     solution: DualSolution, method: str, proofs: Proofs, spans: FloatArray | None, n_refit: int
 ) -> LeaveOneOut:
+    """Return the values that the method gives, and what is proven of them."""
     y = solution.problem.y
-    zero = min(_ZERO * solution.margin_noise, _LARGEST_ZERO)
-    tiny = proofs.exact & (np.abs(proofs.margin) <= zero)
+    tiny = proofs.exact & (np.abs(proofs.margin) <= zero_width(solution.margin_noise))
     proofs.margin[tiny] = 0.0
     values = y * proofs.margin
     if method == "span":
         assert spans is not None
         estimates = solution.decision_values - y * solution.alpha * spans
-        values = np.where(proofs.exact, values, estimates)
+        values = np.where(proofs.exact | np.isnan(spans), values, estimates)
     wrong = proofs.margin <= 0
     return LeaveOneOut(
         y=y,
@@ -187,7 +191,7 @@ def _refitted(solution: DualSolution, rows: IndexArray) -> Proofs:
         K_p = problem.K.block(np.array([p]), others)[0]
         value = float(K_p @ (refit.problem.y * refit.alpha)) + refit.b
         proofs.margin[i] = problem.y[p] * value
-        proofs.exact[i] = proofs.proven[i] = is_optimal(refit)
+        proofs.exact[i] = proofs.proven[i] = refit.is_optimal
     return proofs
 
 

@@ -17,8 +17,9 @@ variable is left alone until one of them goes.
 
 The tableau P of a base set maps a change of what is fixed at the base (g of base rows, alpha of the
 others) to a change of what moves there. A path keeps the list D of rows that are INSIDE now but not
-in the base, or the reverse; the row p itself is in D if it is in the base. With
-``P_DD c = P_Dp`` the direction is ``P_:D c - P_:p``, and ``c`` in the rows of D.
+in the base, or the reverse. If p is not in the base, ``P_DD c = P_Dp`` and the direction is
+``P_:D c - P_:p``; if it is, p is put before D, the right-hand side is ``-e_p`` and the direction
+``P_:D c``. The rows of D themselves move by ``c``.
 """
 
 from typing import NamedTuple
@@ -29,7 +30,7 @@ from span_hpo.arrays import Array, FloatArray, IndexArray
 from span_hpo.jit import compiled
 
 ZERO, INSIDE, BOUNDED, PARKED, REMOVED = 0, 1, 2, 3, 4
-RUNNING, ERROR, SUCCESS, END, NEEDS_COLUMN, LONG, LOST = 0, 1, 2, 3, 4, 5, 6
+ERROR, SUCCESS, END, NEEDS_COLUMN, LONG, LOST = 1, 2, 3, 4, 5, 6
 
 MOST_CHANGED = 80  # rows in D before the tableau is made anew
 MOST_SEGMENTS = 150  # segments before the tableau is made anew
@@ -37,8 +38,8 @@ _STILL = 1e-11  # a coordinate that moves slower than this, in units of alpha_p,
 _TOUCHING = 1e-12  # times alpha_p: distances from a bound below this tie, the faster row is first
 _NOTHING = 1e-300  # a room that is not there
 _FINISHED = 1e-10  # relative to alpha_p: what may be left of it at the end
-_NEGATIVE_SPAN = -1e-9  # a squared span below this means that precision is lost
-_SINGULAR = 1e-14  # a pivot relative to its column
+_NEGATIVE_SPAN = -1e-9  # a squared span below this, in units of the tableau: precision is lost
+_SPAN_ROUNDING = 1e-11  # of a squared span, in the same units, where it is part of a proof
 _LEAST_BEYOND = 1e-3  # relative to alpha_p: how far beyond it a certificate must reach
 _CLEAR = 1e-9  # what a margin must be away from 0 before a path stops for it
 
@@ -76,7 +77,7 @@ class Paths(NamedTuple):
         The removed row p, shape (k,).
     own, own_square
         Its column of the tableau, shape (k, w), and ``P_pp``, shape (k,).
-    tracked
+    watched
         Number of leading rows that are watched, shape (k,).
     whole, remaining
         What ``alpha_p`` was in the fit, and what is left of it, shape (k,).
@@ -93,7 +94,7 @@ class Paths(NamedTuple):
     outcome
         Why the path stands still: ERROR or SUCCESS (proven, up to the check of the state),
         END (alpha_p is 0), NEEDS_COLUMN (of `wanted`), LONG or LOST.
-    bound, beyond, reach
+    bound, beyond, weight
         For SUCCESS: the lower bound of ``y_p f^p(x_p)`` if the state is optimal, and ``s`` and
         ``L sum_j |lambda_j|`` of the certificate, shape (k,).
     """
@@ -101,7 +102,7 @@ class Paths(NamedTuple):
     row: IndexArray
     own: FloatArray
     own_square: FloatArray
-    tracked: IndexArray
+    watched: IndexArray
     whole: FloatArray
     remaining: FloatArray
     start_margin: FloatArray
@@ -118,7 +119,7 @@ class Paths(NamedTuple):
     wanted: IndexArray
     bound: FloatArray
     beyond: FloatArray
-    reach: FloatArray
+    weight: FloatArray
 
 
 def dual_variables(table: Columns, paths: Paths, k: int) -> FloatArray:
@@ -133,11 +134,6 @@ def dual_variables(table: Columns, paths: Paths, k: int) -> FloatArray:
     if p < width:
         alpha[p] = paths.remaining[k]
     return alpha
-
-
-def _slide(table: Columns, p: int, count: int) -> tuple[FloatArray, float]:
-    """Return the direction when nobody is inside: the offset goes towards ``-y_p``, alpha stays."""
-    return -table.y[p] * table.y[:count], 1.0
 
 
 def _direction(
@@ -175,6 +171,7 @@ def _direction(
         # Row p of the tableau is its column, with the other sign in the base rows.
         signed = np.where(rows < table.n_base, -c[1:], c[1:])
         fall = paths.own_square[k] - (signed * block[0][rows]).sum()
+    # What is left below zero is rounding: p lies in the hull.
     return direction, max(fall, 0.0), fall >= _NEGATIVE_SPAN
 
 
@@ -199,6 +196,7 @@ def _first_event(
 
 
 def _certify(
+    table: Columns,
     paths: Paths,
     k: int,
     direction: FloatArray,
@@ -208,21 +206,30 @@ def _certify(
     upper: FloatArray,
 ) -> bool:
     """Try the direction as the lambda of the success certificate, as far as the box allows."""
-    margin, remaining = paths.margin[k], paths.remaining[k]
+    margin, remaining, n = paths.margin[k], paths.remaining[k], table.n_base
+    fall += _SPAN_ROUNDING
     if margin - 2 * remaining * fall <= _CLEAR:
         return False  # not even with L = 2 alpha_p, the best choice
-    inside = np.flatnonzero(paths.kind[k, : len(value)] == INSIDE)
-    move, at = direction[inside], value[inside]
-    room = np.where(move > 0, upper[inside] - at, at - lower[inside])
-    speed = np.abs(move) * (np.abs(move) > _STILL)
-    share = (speed / np.maximum(room, _NOTHING)).max() * 2 * remaining
-    L = 2 * remaining / max(share, 1.0)
+    inside = paths.kind[k, :n] == INSIDE
+    rate = np.maximum(
+        (direction[:n] - _STILL) / np.maximum(upper[:n] - value[:n], _NOTHING),
+        (-direction[:n] - _STILL) / np.maximum(value[:n] - lower[:n], _NOTHING),
+    )
+    fastest = np.where(inside, rate, 0.0).max()
+    weight = (inside * np.abs(direction[:n])).sum()
+    for j in paths.changed[k, : paths.n_changed[k]]:
+        if j >= n and paths.kind[k, j] == INSIDE:
+            speed = np.abs(direction[j])
+            weight += speed
+            room = upper[j] - value[j] if direction[j] > 0 else value[j] - lower[j]
+            fastest = max(fastest, (speed - _STILL) / max(room, _NOTHING))
+    L = 2 * remaining / max(2 * remaining * fastest, 1.0)
     beyond = L - remaining
     if beyond <= _LEAST_BEYOND * remaining:
         return False
     paths.bound[k] = margin - 0.5 * L * L * fall / beyond
     paths.beyond[k] = beyond
-    paths.reach[k] = L * np.abs(move).sum()
+    paths.weight[k] = L * weight
     return bool(paths.bound[k] > _CLEAR)
 
 
@@ -269,7 +276,7 @@ def _follow(
     `memory` has room for the columns of p and D; they are kept there in one piece for fast
     products.
     """
-    p, count, whole = paths.row[k], paths.tracked[k], paths.whole[k]
+    p, count, whole = paths.row[k], paths.watched[k], paths.whole[k]
     value, lower, upper = paths.value[k, :count], paths.lower[k, :count], paths.upper[k, :count]
     D = paths.changed[k]
     memory[:count] = paths.own[k, :count]
@@ -286,13 +293,14 @@ def _follow(
             ]
         sliding = paths.n_inside[k] == 0
         if sliding:
-            direction, fall = _slide(table, p, count)
+            # Nobody is inside: the offset goes towards -y_p, and alpha stays.
+            direction, fall = -table.y[p] * table.y[:count], 1.0
         else:
             block = memory[: (m + 1) * count].reshape(m + 1, count)
             direction, fall, solved = _direction(table, paths, k, block)
             if not solved:
                 return LOST
-            if not complete and _certify(paths, k, direction, fall, value, lower, upper):
+            if not complete and _certify(table, paths, k, direction, fall, value, lower, upper):
                 return SUCCESS
         first, step = _first_event(direction, value, lower, upper, _TOUCHING * whole)
         if sliding and step == np.inf:
@@ -319,7 +327,7 @@ def _follow(
             return LONG
 
 
-@compiled(_slide, _direction, _first_event, _certify, _change_kind, _follow)
+@compiled(_direction, _first_event, _certify, _change_kind, _follow)
 def follow_paths(
     table: Columns, paths: Paths, todo: IndexArray, complete: bool, most_segments: int
 ) -> None:

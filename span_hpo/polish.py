@@ -14,6 +14,9 @@ _ROUNDS = 100  # one to three from a finished fit; LIBSVM's answer after `max_it
 _FEW = 4  # rows outside the box that are sooner dropped one by one than by an interior point
 _ALPHA_ROUNDING = 1e-13  # relative to the largest alpha: closer to a bound is at the bound
 _NOISE = 1e-13  # rounding of a decision value, relative to 1 + sum(alpha) max|K_ii|
+_NOISE_FACTOR = 1e3  # how many times that a chain of computations may add up to
+_VIOLATION = 1e-6  # of the KKT conditions that is no more than rounding, in units of the margin,
+_LARGEST_VIOLATION = 1e-3  # and that never is
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +60,16 @@ def offset_ends(
 def margin_noise(alpha: FloatArray, largest: float) -> float:
     """Return how far rounding may move a decision value, with `largest` the largest |K_ii|."""
     return _NOISE * (1 + float(alpha.sum()) * largest)
+
+
+def violation_limit(noise: float) -> float:
+    """Return by how much margins of a solution may violate the KKT conditions."""
+    return min(_VIOLATION + _NOISE_FACTOR * noise, _LARGEST_VIOLATION)
+
+
+def zero_width(noise: float) -> float:
+    """Return how far from 0 a decision value must be for its sign to be known."""
+    return min(_NOISE_FACTOR * noise, _VIOLATION)
 
 
 @dataclass(frozen=True, eq=False)

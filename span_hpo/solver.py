@@ -33,7 +33,14 @@ from span_hpo.gram import (
     largest_entry,
 )
 from span_hpo.hull import Hull, in_bound_hull
-from span_hpo.polish import DualPoint, OffsetLimits, margin_noise, offset_limits, polished
+from span_hpo.polish import (
+    DualPoint,
+    OffsetLimits,
+    margin_noise,
+    offset_limits,
+    polished,
+    violation_limit,
+)
 from span_hpo.threads import one_blas_thread
 
 DEFAULT_TOL = 1e-3  # LIBSVM's stopping tolerance, in units of the margin
@@ -173,6 +180,11 @@ class DualSolution:
         """Whether only one offset is optimal."""
         lower, upper = self.offset_limits.interval
         return bool(self.in_bound.any() or upper - lower <= self.margin_noise)
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether the KKT conditions hold up to rounding, so that paths can start here."""
+        return self.converged and self.kkt_violation() <= violation_limit(self.margin_noise)
 
     def kkt_violation(self) -> float:
         """Return the largest violation of the KKT conditions, in units of the margin.

@@ -8,7 +8,7 @@ there; a *box* span also keeps every dual variable in its box,
 
 import numpy as np
 
-from span_hpo.arrays import BoolArray, FloatArray, IndexArray
+from span_hpo.arrays import BoolArray, FloatArray, IndexArray, sums_of_others
 from span_hpo.errors import SolverError
 from span_hpo.qp import BoxQP
 from span_hpo.solver import DualSolution
@@ -102,18 +102,10 @@ def span_exists(solution: DualSolution) -> BoolArray:
     if in_bound.any():
         for label in (-1.0, 1.0):
             room = np.where(problem.y == label, problem.costs - alpha, alpha)
-            of_others = _sums_of_others(np.where(in_bound, room, 0.0))
+            of_others = sums_of_others(np.where(in_bound, room, 0.0))
             enough = of_others >= alpha - _ROOM_ROUNDING * (of_others + alpha)
             exists |= (problem.y == label) & enough & (of_others > 0)
     return exists
-
-
-def _sums_of_others(values: FloatArray) -> FloatArray:
-    """Return the sum of all other values for each row, without cancellation at the largest."""
-    largest = int(values.argmax())
-    sums: FloatArray = values.sum() - values
-    sums[largest] = np.delete(values, largest).sum()
-    return sums
 
 
 def box_squared_spans(solution: DualSolution) -> FloatArray:

@@ -21,15 +21,15 @@ import numpy as np
 
 from span_hpo.arrays import FloatArray, IndexArray
 from span_hpo.certificates import Proofs, upper_bounds
-from span_hpo.gram import ALL, KernelSubset, kernel_product
+from span_hpo.gram import ALL, KernelSubset, kernel_product, largest_entry
 from span_hpo.jit import compiled
-from span_hpo.polish import DualPoint, offset_ends, polished
+from span_hpo.polish import DualPoint, margin_noise, offset_ends, polished, violation_limit
 from span_hpo.solver import DualSolution
 
 _CHECK_EVERY = 10  # iterations between comparisons of F and H
 _TRIED = 10  # rows after which the rule is given up if it stopped less than half of the fits
-_ITERATIONS = 100  # for each row
-_LEAST_CURVATURE = 1e-12
+_ITERATIONS = 100  # for each row of the problem
+_LEAST_CURVATURE = 1e-12  # of a pair: equal rows have none, and a step to a bound
 _ROUNDING = 1e-11  # of primal and dual values, relative to them
 
 
@@ -47,6 +47,10 @@ def stopped_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) ->
         Rows r, none of them the last of its class.
     complete
         Go on to the solution in any case.
+
+    Returns
+    -------
+    What was found for each of the rows; where a fit was stopped, the margin of its classifier.
     """
     problem = solution.problem
     proofs = Proofs.none(len(rows))
@@ -79,7 +83,9 @@ def stopped_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) ->
             end = polished(start)
             value = float(K[r, kept] @ (y * end.alpha)) + end.offset()
             proofs.margin[i] = problem.y[r] * value
-            proofs.exact[i] = proofs.proven[i] = end.optimal
+            noise = margin_noise(end.alpha, largest_entry(subset))
+            solved = end.optimal and end.offset_gap <= violation_limit(noise)
+            proofs.exact[i] = proofs.proven[i] = solved
     return proofs
 
 
@@ -97,7 +103,20 @@ def _without(solution: DualSolution, r: int) -> FloatArray:
     return np.minimum(np.maximum(alpha, 0.0), problem.costs)
 
 
-@compiled(offset_ends)
+def _least_primal(
+    y: FloatArray, costs: FloatArray, alpha: FloatArray, F: FloatArray
+) -> tuple[float, float]:
+    """Return the primal with its best offset, and that offset: where its slope changes sign."""
+    ends = y - F
+    order = ends.argsort()
+    slopes = costs[order].cumsum() - (costs * (y > 0)).sum()
+    last = len(y) - 1  # rounding may leave the slope below 0 everywhere
+    b = float(ends[order[min(int(np.searchsorted(slopes, 0.0)), last)]])
+    hinges = (costs * np.maximum(1 - y * (F + b), 0.0)).sum()
+    return 0.5 * (y * alpha) @ F + hinges, b
+
+
+@compiled(offset_ends, _least_primal)
 def _optimise(
     K: FloatArray,
     y: FloatArray,
@@ -153,13 +172,16 @@ def _optimise(
         beta[k] = target[k]
         values += y[k] * change[k] * (K[k] - K[r, k] - K[r] + K[r, r])
         if iteration % _CHECK_EVERY == 0:
-            # The offset that minimises the primal: where the slope of its hinges changes sign.
-            ends = y - F
-            order = ends.argsort()
-            slopes = costs[order].cumsum() - (costs * (y > 0)).sum()
-            b = ends[order[np.searchsorted(slopes, 0.0)]]
-            primal = 0.5 * (y * alpha) @ F + (costs * np.maximum(1 - y * (F + b), 0.0)).sum()
+            primal, b = _least_primal(y, costs, alpha, F)
             # Where the offset is free F may equal F_0: rounding must not decide.
             if primal < H - _ROUNDING * np.abs(H):
-                return True, b
+                # Once more without what the steps have added up.
+                F[:] = K @ (y * alpha)
+                total = (y * beta).sum()
+                projection = K[r] @ (y * beta)
+                values = K @ (y * beta) - K[r] * total - projection + K[r, r] * total
+                H = beta.sum() - 0.5 * (y * beta) @ values
+                primal, b = _least_primal(y, costs, alpha, F)
+                if primal < H - _ROUNDING * np.abs(H):
+                    return True, b
     return False, 0.0

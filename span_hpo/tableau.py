@@ -84,18 +84,16 @@ class Tableau:
         Distances of these rows from the centroid of the base rows.
     unit
         The unit of the kernel.
+
+    Raises
+    ------
+    SolverError
+        If the kernel is seen not to be positive semi-definite.
     """
 
     def __init__(self, problem: Problem, state: State) -> None:
         K, diagonal = problem.K, problem.K.diagonal()
-        inside, parked = np.flatnonzero(state.inside), np.zeros(0, dtype=np.intp)
-        hull = state.hull or in_bound_hull(K.block(inside, inside))
-        if hull.jitter:
-            K_II = K.block(inside, inside)
-            independent = independent_rows(K_II)
-            parked = np.delete(inside, independent)
-            inside = inside[independent]
-            hull = in_bound_hull(K_II[np.ix_(independent, independent)])
+        inside, parked, hull = _base(problem, state)
         n = len(inside)
         outside = problem.costs > 0
         outside[inside] = False
@@ -113,8 +111,8 @@ class Tableau:
         self.rows = rows = np.concatenate([inside, others[order]])
         G_II = hull.centred_diagonal(diagonal[inside])
         self.centroid_distances = np.sqrt(np.maximum(np.concatenate([G_II, G_OO[order]]), 0.0))
-        far = max(float(G_OO.mean()) if n == 1 else hull.scale, _NEAR * largest_entry(K)) or 1.0
-        self.unit = 2.0 ** round(math.log2(far))
+        scale = float(G_OO.mean()) if n == 1 else hull.scale
+        self.unit = 2.0 ** round(math.log2(max(scale, _NEAR * largest_entry(K)) or 1.0))
         self._hull, self._Z, self._squares = hull, Z[:, order], squares[order]
         self._to_centroid = to_centroid[order]
         self._reach = np.concatenate([np.zeros(n), reach[order]])
@@ -196,7 +194,7 @@ class Tableau:
             row=at,
             own=self._columns(at, width),
             own_square=own_square,
-            tracked=watched,
+            watched=watched,
             whole=whole * self.unit,
             remaining=self.table.alpha[at],
             start_margin=1 + self.state.excess[removed],
@@ -213,7 +211,7 @@ class Tableau:
             wanted=np.full(count, -1, dtype=np.intp),
             bound=np.full(count, np.nan),
             beyond=np.full(count, np.nan),
-            reach=np.full(count, np.nan),
+            weight=np.full(count, np.nan),
         )
 
     def follow(self, paths: Paths, complete: bool, most_segments: int = MOST_SEGMENTS) -> None:
@@ -270,3 +268,20 @@ class Tableau:
         columns *= y[:width]
         columns *= y[wanted][:, None]
         return columns
+
+
+def _base(problem: Problem, state: State) -> tuple[IndexArray, IndexArray, Hull]:
+    """Choose the base: rows inside of which none is in the hull of the others.
+
+    Returns
+    -------
+    The base rows, the rows inside that lie in their hull, and the factor of the base rows.
+    """
+    inside = np.flatnonzero(state.inside)
+    hull = state.hull or in_bound_hull(problem.K.block(inside, inside))
+    if not hull.jitter:
+        return inside, inside[:0], hull
+    K_II = problem.K.block(inside, inside)
+    independent = independent_rows(K_II)
+    hull = in_bound_hull(K_II[np.ix_(independent, independent)])
+    return inside[independent], np.delete(inside, independent), hull

@@ -1,9 +1,13 @@
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from span_hpo import Problem, SolverError, leave_one_out, solve
-from span_hpo.exact import dual_path, follow_rows, is_optimal
+from span_hpo.exact import _blocks, dual_path, follow_rows
 from span_hpo.jit import interpreted
+from span_hpo.loo import METHODS
 from tests.problems import (
     indefinite_problem,
     moons_problem,
@@ -12,15 +16,17 @@ from tests.problems import (
     symmetric_problem,
     two_moons,
 )
-from tests.truth import boundary_width, refitted_margins, removable
+from tests.truth import boundary_width, refits, refitted_margins, removable
 
 SEEDS = range(120)
 
 
-def disagreements(problem, *, polish=True):
+def disagreements(problem, **how):
     """Return (rows, refitted rows, what is wrong) of the exact methods on one problem."""
-    solution = solve(problem, polish=polish)
+    solution = solve(problem, **how)
     truth, width = refitted_margins(problem), boundary_width(solution)
+    if not how.get("polish", True):
+        width *= 100  # a solution up to 1e-6 in the margins
     clear = np.abs(truth) > width
     found, refitted = [], 0
     for method, complete in (("exact", False), ("exact", True), ("span", False)):
@@ -76,10 +82,11 @@ def test_exact_is_brute_force_on_three_thousand_problems():
     assert refitted <= 0.01 * rows
 
 
+@pytest.mark.parametrize("tol", [1e-3, 1e-7])
 @pytest.mark.parametrize("seed", range(40))
-def test_exact_from_an_unfinished_fit(seed):
-    """A fit that is not polished proves what it can; the rest is refitted, not guessed."""
-    _, _, found = disagreements(random_problem(seed, largest=20), polish=False)
+def test_exact_from_a_fit_without_polish(seed, tol):
+    """A rough fit proves what it can and the rest is refitted; from a fine one paths start."""
+    _, _, found = disagreements(random_problem(seed, largest=20), polish=False, tol=tol)
     assert not found
 
 
@@ -111,12 +118,10 @@ def test_ties_on_a_grid_are_errors_in_every_order():
     X = np.array([(i, j) for i in range(4) for j in range(4)], dtype=float)
     y = np.where((X.sum(axis=1) % 2) == 0, 1.0, -1.0)
     problem = Problem(X @ X.T, y, np.ones(16))
-    errors = set()
     for seed in range(10):
         order = np.random.default_rng(seed).permutation(16)
         loo = leave_one_out(solve(permuted(problem, order)), "exact")
-        errors.add(loo.error)
-    assert len(errors) == 1
+        assert loo.error == 1.0
 
 
 def false_certificate(solution, p):
@@ -160,6 +165,7 @@ def test_margin_never_rises_along_a_path(seed):
     problem = random_problem(seed, largest=25)
     solution = solve(problem)
     truth, width = refitted_margins(problem), boundary_width(solution)
+    refits_of = {p: refit for p, refit, _ in refits(problem)}
     complete = leave_one_out(solution, "exact", complete=True)
     for p in np.flatnonzero((solution.alpha > 0) & removable(problem)):
         try:
@@ -171,8 +177,11 @@ def test_margin_never_rises_along_a_path(seed):
         assert (np.diff(path.margin) <= rounding).all()
         assert (np.diff(path.alpha) <= 0).all()
         assert (path.alpha[0], path.alpha[-1]) == (solution.alpha[p], 0)
-        # The end may leave the offset free: its middle lies towards -y_p.
-        assert path.margin[-1] >= truth[p] - width
+        # Where the end leaves the offset free, its middle lies towards -y_p.
+        if not refits_of[p].in_bound.any():
+            assert path.margin[-1] >= truth[p] - width
+        elif complete.n_refit == 0:
+            assert path.margin[-1] == pytest.approx(truth[p], abs=width)
 
 
 def test_first_segment_is_the_span_rule():
@@ -206,7 +215,7 @@ def test_values_hold_the_proof():
     solution = solve(moons_problem(120, cost=20.0))
     loo = leave_one_out(solution, "exact")
     complete = leave_one_out(solution, "exact", complete=True)
-    y, bound, truth = loo.y, loo.y * loo.decision_values, loo.y * complete.decision_values
+    bound, truth = loo.y * loo.decision_values, loo.y * complete.decision_values
     assert loo.certified.all()
     assert complete.exact.all()
     assert 0 < np.count_nonzero(~loo.exact) < 120
@@ -214,7 +223,6 @@ def test_values_hold_the_proof():
     assert loo.error_bounds == (loo.error, loo.error)
     assert (np.abs(bound) <= np.abs(truth) + 1e-9).all()
     np.testing.assert_allclose(bound[loo.exact], truth[loo.exact], atol=1e-9)
-    assert np.array_equal(y, solution.problem.y)
 
 
 def test_long_paths_change_their_tableau(monkeypatch):
@@ -245,28 +253,6 @@ def test_unwatched_rows_are_noticed(monkeypatch):
         np.testing.assert_allclose(
             loo.decision_values[exact], expected.decision_values[exact], atol=1e-9
         )
-
-
-def test_a_wrong_path_proves_nothing():
-    """Tampered states are recognised: a wrong dual variable violates the KKT conditions."""
-    from span_hpo import exact
-
-    solution = solve(moons_problem(80, cost=10.0))
-    state = exact.State(
-        solution.alpha,
-        solution.problem.y * solution.decision_values - 1,
-        solution.in_bound,
-        solution.hull,
-    )
-    tableau = exact.Tableau(solution.problem, state)
-    rows = np.flatnonzero(solution.in_bound)
-    paths = tableau.paths(rows, solution.alpha[rows], tableau.watched(rows, "all"))
-    tableau.follow(paths, complete=True)
-    limit = exact._violation_limit(solution)
-    assert exact._judged(tableau, paths, limit).proven.all()
-    inside = paths.kind == exact.INSIDE
-    paths.value[inside] += 1e-3 * np.random.default_rng(0).normal(size=np.count_nonzero(inside))
-    assert not exact._judged(tableau, paths, limit).proven.any()
 
 
 def test_without_numba_the_answers_are_the_same():
@@ -317,7 +303,7 @@ def test_paths_from_a_balanced_fit_without_in_bound_rows():
 def test_follow_rows_proves_every_row_of_a_regular_problem():
     """On two moons no path is lost."""
     solution = solve(moons_problem(120, cost=5.0))
-    assert is_optimal(solution)
+    assert solution.is_optimal
     rows = np.flatnonzero(solution.alpha)
     for complete in (False, True):
         proofs = follow_rows(solution, rows, complete=complete)
@@ -348,3 +334,66 @@ def test_indefinite_kernel_without_in_bound_rows_is_refused():
                 leave_one_out(solution)
             refused += 1
     assert refused
+
+
+def contradictory_problem(cost):
+    """Return pairs of equal rows with opposite labels, which only the costs keep finite."""
+    x = np.repeat(np.arange(8.0), 2)
+    return Problem(np.exp(-((x[:, None] - x) ** 2)), np.tile([1.0, -1.0], 8), np.full(16, cost))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("cost", [1e-10, 1.0, 1e4, 1e13])
+def test_no_value_is_missing(method, cost):
+    """Every row has a number, also where costs are beyond what double precision can solve."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        loo = leave_one_out(solve(contradictory_problem(cost)), method)
+    assert np.isfinite(loo.decision_values).all()
+    if cost <= 1e4:
+        assert loo.error == 1.0
+        assert loo.certified.all()
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_exact_in_any_unit_of_the_kernel(scale):
+    """(K, C) -> (s K, C / s) has the same values, far beyond single precision."""
+    problem = moons_problem(50, cost=10.0)
+    scaled = Problem(scale * problem.K.values, problem.y, problem.costs / scale)
+    values = [
+        leave_one_out(solve(one), "exact", complete=True).decision_values
+        for one in (problem, scaled)
+    ]
+    np.testing.assert_allclose(*values, atol=1e-8)
+
+
+def test_kernel_of_zeros():
+    """All rows at one point of no length: the majority of the costs decides."""
+    problem = Problem(np.zeros((5, 5)), [1, 1, 1, -1, -1], np.ones(5))
+    loo = leave_one_out(solve(problem), "exact", complete=True)
+    np.testing.assert_allclose(problem.y * loo.decision_values, refitted_margins(problem))
+
+
+def test_rows_without_cost_take_no_part_in_paths():
+    """They keep f, and the paths of the others are those without them."""
+    problem = moons_problem(60, cost=10.0)
+    costs = problem.costs.copy()
+    costs[[3, 10, 40]] = 0.0
+    kept = np.flatnonzero(costs)
+    whole = leave_one_out(solve(Problem(problem.K, problem.y, costs)), "exact", complete=True)
+    part = leave_one_out(
+        solve(Problem(problem.K.values[np.ix_(kept, kept)], problem.y[kept], costs[kept])),
+        "exact",
+        complete=True,
+    )
+    np.testing.assert_allclose(whole.decision_values[kept], part.decision_values, atol=1e-9)
+
+
+def test_blocks_hold_every_path_once():
+    """Paths are followed in groups of similar width, the widest first."""
+    watched = np.random.default_rng(0).integers(1, 5000, size=3000)
+    blocks = list(_blocks(watched))
+    np.testing.assert_array_equal(np.sort(np.concatenate(blocks)), np.arange(3000))
+    assert len(blocks) > 3
+    widest = [watched[block].max() for block in blocks]
+    assert widest == sorted(widest, reverse=True)

@@ -28,18 +28,25 @@ def test_compiled_function_is_the_same_function():
     assert doubled_sum.__name__ == "doubled_sum"
 
 
-def test_interpreted_functions_are_the_plain_ones():
-    """In the block the function that was written runs, outside it machine code."""
-    calls = []
+def test_machine_code_runs_outside_the_block_only(monkeypatch):
+    """In the block the function that was written runs, outside it what Numba made of it."""
+    monkeypatch.setattr(jit, "_machine_code", lambda function, helpers: lambda x: "compiled")
+    monkeypatch.setattr(jit, "has_numba", lambda: True)
 
     @jit.compiled()
-    def traced(x):
-        calls.append(1) if jit._interpreted.get() else None
+    def plain(x):
         return x
 
     with jit.interpreted():
-        assert traced(3) == 3
-    assert calls == [1]
+        assert plain(3) == 3
+    assert plain(3) == "compiled"
+
+
+def test_no_folder_for_the_cache():
+    """A function that Numba cannot keep on disk is compiled for this process only."""
+    namespace = {}
+    exec("def triple(x):\n    return 3 * x", namespace)  # has no file beside which to keep it
+    assert jit._machine_code(namespace["triple"], ())(2.0) == 6.0
 
 
 def test_everything_works_without_numba():

@@ -30,6 +30,7 @@ LAYOUT = [
     "certificates",
     "path",
     "tableau",
+    "verdict",
     "exact",
     "stopping",
     "loo",
