@@ -19,7 +19,9 @@ _WORTH_A_BLOCK = 100_000  # if that saves as many coordinates
 _MOST_TABLEAUX = 8  # for one path: longer ones do not end, or are sooner refitted
 
 
-def follow_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) -> Proofs:
+def follow_rows(
+    solution: DualSolution, rows: IndexArray, *, complete: bool, threads: int = 1
+) -> Proofs:
     """Follow the dual paths of some support vectors.
 
     Parameters
@@ -30,6 +32,8 @@ def follow_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) -> 
         Support vectors, none of them the last of its class.
     complete
         Follow every path to its end, not only until the class is proven.
+    threads
+        Number of threads that follow paths, if they are compiled.
 
     Returns
     -------
@@ -54,7 +58,7 @@ def follow_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) -> 
         # A path that proves nothing may have met a row that was not watched.
         for watch in ("end" if complete else "class", "all"):
             if len(todo):
-                found = _settled(problem, state, rows[todo], watch, limits, complete)
+                found = _settled(problem, state, rows[todo], watch, limits, complete, threads)
                 result.put(todo, found)
                 todo = todo[found.open]
     return result
@@ -68,7 +72,13 @@ def _start(solution: DualSolution) -> State:
 
 
 def _settled(
-    problem: Problem, state: State, rows: IndexArray, watch: str, limits: Limits, complete: bool
+    problem: Problem,
+    state: State,
+    rows: IndexArray,
+    watch: str,
+    limits: Limits,
+    complete: bool,
+    threads: int,
 ) -> Proofs:
     """Follow paths from one state, and judge where they end."""
     tableau = Tableau(problem, state)
@@ -84,7 +94,7 @@ def _settled(
             if careful:
                 count = np.full(len(todo), count.max())
             paths = tableau.paths(rows[todo], state.alpha[rows[todo]], count)
-            tableau.follow(paths, complete or careful)
+            tableau.follow(paths, complete or careful, threads=threads)
             result.put(todo, judged(tableau, paths, limits))
             for k in np.flatnonzero(paths.outcome == LONG):
                 found = _continued(tableau, paths, int(k), limits, complete or careful)

@@ -45,9 +45,9 @@ def compiled(*helpers: Callable[..., Any]) -> Callable[[Callable[P, T]], Callabl
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
-            if _interpreted.get() or not has_numba():
-                return function(*args, **kwargs)
-            return machine_code()(*args, **kwargs)
+            if runs_machine_code():
+                return machine_code()(*args, **kwargs)
+            return function(*args, **kwargs)
 
         return call
 
@@ -58,6 +58,11 @@ def compiled(*helpers: Callable[..., Any]) -> Callable[[Callable[P, T]], Callabl
 def has_numba() -> bool:
     """Tell whether Numba is installed."""
     return importlib.util.find_spec("numba") is not None
+
+
+def runs_machine_code() -> bool:
+    """Tell whether compiled functions run as machine code here and now."""
+    return has_numba() and not _interpreted.get()
 
 
 def _machine_code(

@@ -6,6 +6,7 @@ import numpy as np
 
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray, read_only
 from span_hpo.certificates import Proofs, certified
+from span_hpo.checks import whole
 from span_hpo.exact import follow_rows
 from span_hpo.polish import zero_width
 from span_hpo.solver import DualSolution, solve
@@ -65,7 +66,7 @@ class LeaveOneOut:
 
 @one_blas_thread
 def leave_one_out(
-    solution: DualSolution, method: str = "span", complete: bool = False
+    solution: DualSolution, method: str = "span", complete: bool = False, n_jobs: int = 1
 ) -> LeaveOneOut:
     """Find the decision value that every row would get if it were left out.
 
@@ -90,6 +91,9 @@ def leave_one_out(
         "span", "exact", "refit" or "stopping".
     complete
         For "exact" and "stopping": go on until the value itself is known, not only its sign.
+    n_jobs
+        Threads that follow dual paths, if Numba is installed. More than one pays for a single large
+        fit; in a search it is better to run trials in parallel.
 
     Returns
     -------
@@ -98,7 +102,7 @@ def leave_one_out(
     Raises
     ------
     ValueError
-        If the method is unknown.
+        If the method is unknown, or `n_jobs` is not a positive number.
     SolverError
         For all but "refit", if the kernel is seen not to be positive semi-definite, which all
         proofs assume: a pivot or a squared distance is negative. It is not searched for.
@@ -110,6 +114,7 @@ def leave_one_out(
     """
     if method not in METHODS:
         raise ValueError(f"`method` must be one of {list(METHODS)}, got {method!r}.")
+    n_jobs = whole("n_jobs", n_jobs, at_least=1)
     spans = None if method == "refit" else free_squared_spans(solution)
     undefined = np.zeros(len(solution.alpha), dtype=bool) if spans is None else np.isnan(spans)
     optimal = solution.is_optimal
@@ -120,7 +125,8 @@ def leave_one_out(
         proofs.put(proofs.open, certified(solution, proofs.open))
     needed = np.flatnonzero(undefined & ~proofs.exact) if method == "span" else proofs.open
     if optimal and method in ("span", "exact"):
-        proofs.put(needed, follow_rows(solution, needed, complete=complete or method == "span"))
+        to_end = complete or method == "span"
+        proofs.put(needed, follow_rows(solution, needed, complete=to_end, threads=n_jobs))
         needed = needed[~proofs.proven[needed]]
     proofs.put(needed, _refitted(solution, needed))
     return _summary(solution, method, proofs, spans, n_refit=len(needed))

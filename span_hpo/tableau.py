@@ -13,7 +13,9 @@ distances about 1, and dual variables multiplied by it.
 """
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.linalg import lapack
@@ -21,6 +23,7 @@ from scipy.linalg import lapack
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray
 from span_hpo.gram import largest_entry
 from span_hpo.hull import Hull, in_bound_hull, independent_rows
+from span_hpo.jit import runs_machine_code
 from span_hpo.path import (
     BOUNDED,
     INSIDE,
@@ -39,6 +42,7 @@ from span_hpo.solver import Problem
 _LEAST_SQUARE = 1e-290  # squared distances below this are zero
 _NEAR = 1e-12  # squared distances below this, relative to the largest kernel value, are rounding
 _ON_MARGIN = 1e-9  # rows this close to margin 1 are always watched
+_PATHS_FOR_THREADS = 32  # fewer are done before threads have started
 _HULL_CHANGES = 3.0  # base rows that may leave on a path, and take part of the hull along
 
 
@@ -214,14 +218,30 @@ class Tableau:
             weight=np.full(count, np.nan),
         )
 
-    def follow(self, paths: Paths, complete: bool, most_segments: int = MOST_SEGMENTS) -> None:
+    def follow(
+        self,
+        paths: Paths,
+        complete: bool,
+        most_segments: int = MOST_SEGMENTS,
+        *,
+        threads: int = 1,
+    ) -> None:
         """Follow the paths to their outcomes, making the columns that they ask for."""
         todo = np.arange(len(paths.row))
         while len(todo):
-            follow_paths(self.table, paths, todo, complete, most_segments)
+            if threads > 1 and len(todo) >= _PATHS_FOR_THREADS and runs_machine_code():
+                parts = [todo[start::threads] for start in range(threads)]
+                with ThreadPoolExecutor(threads) as pool:
+                    # They share the columns, and write into different rows of the arrays.
+                    list(pool.map(partial(self._follow, paths, complete, most_segments), parts))
+            else:
+                self._follow(paths, complete, most_segments, todo)
             todo = todo[paths.outcome[todo] == NEEDS_COLUMN]
             if len(todo):
                 self._add(np.unique(paths.wanted[todo]), paths.own.shape[1])
+
+    def _follow(self, paths: Paths, complete: bool, most_segments: int, todo: IndexArray) -> None:
+        follow_paths(self.table, paths, todo, complete, most_segments)
 
     def _add(self, wanted: IndexArray, width: int) -> None:
         """Make columns to be shared, as far as the present paths need them."""

@@ -269,6 +269,19 @@ def test_without_numba_the_answers_are_the_same():
         )
 
 
+def test_threads_change_nothing():
+    """Paths followed by several threads give the same values to the last bit."""
+    solution = solve(moons_problem(200, cost=20.0, gamma=3.0))
+    one = leave_one_out(solution, "exact", complete=True)
+    several = leave_one_out(solution, "exact", complete=True, n_jobs=3)
+    np.testing.assert_array_equal(one.decision_values, several.decision_values)
+    with interpreted():
+        plain = leave_one_out(solution, "exact", n_jobs=2)
+    assert plain.error == one.error
+    with pytest.raises(ValueError, match="`n_jobs` must be a whole number of at least 1, got 0"):
+        leave_one_out(solution, "exact", n_jobs=0)
+
+
 def test_blocks_of_a_kernel_are_enough():
     """A kernel that gives blocks only, and no matrix, has the same leave-one-out values."""
     problem = moons_problem(60, cost=5.0)
