@@ -21,12 +21,12 @@ class Dataset:
     ----------
     X
         Features, shape (l, d); or the kernel matrix, shape (l, l).
-    y
-        Labels as -1 and +1, shape (l,).
+    codes
+        Class of each row, as a position in `classes`, shape (l,).
     labels
         Labels as the user gave them, shape (l,).
     classes
-        The two labels in sorted order; the second is +1 in `y`.
+        The different labels in sorted order.
     scores
         Named scores, each of shape (l,).
     groups
@@ -36,7 +36,7 @@ class Dataset:
     """
 
     X: FloatArray
-    y: FloatArray
+    codes: IndexArray
     labels: Array
     classes: Array
     scores: Mapping[str, FloatArray]
@@ -44,14 +44,20 @@ class Dataset:
     feature_names: Array | None
 
     def __len__(self) -> int:
-        return len(self.y)
+        return len(self.codes)
+
+    @cached_property
+    def y(self) -> FloatArray:
+        """Labels as numbers: -1 and +1 of two classes, else the codes, shape (l,)."""
+        codes = self.codes.astype(float)
+        return read_only(2 * codes - 1 if len(self.classes) == 2 else codes)
 
     def take(self, rows: IndexArray) -> "Dataset":
         """Return the data of some rows; `X` keeps all its columns."""
         return replace(
             self,
             X=self.X[rows],
-            y=self.y[rows],
+            codes=self.codes[rows],
             labels=self.labels[rows],
             scores={name: values[rows] for name, values in self.scores.items()},
             groups=None if self.groups is None else self.groups[rows],
@@ -80,8 +86,8 @@ class Dataset:
         """
         rng = np.random.default_rng(0)
         place = np.empty(len(self))
-        for label in (-1.0, 1.0):
-            of_class = rng.permutation(np.flatnonzero(self.y == label))
+        for code in range(len(self.classes)):
+            of_class = rng.permutation(np.flatnonzero(self.codes == code))
             place[of_class] = (np.arange(len(of_class)) + 0.5) / len(of_class)
         return np.argsort(place, kind="stable")
 
@@ -94,7 +100,7 @@ def as_dataset(X: Any, y: Any, *, scores: Any = None, groups: Any = None) -> Dat
     X
         Features, shape (l, d): an array or a DataFrame of numbers.
     y
-        Labels, shape (l,): two different values of any type that sorts.
+        Labels, shape (l,): two or more different values of any type that sorts.
     scores
         One number per row; or several, as a mapping of names to such arrays or a DataFrame.
     groups
@@ -108,11 +114,11 @@ def as_dataset(X: Any, y: Any, *, scores: Any = None, groups: Any = None) -> Dat
     features = _as_features(X)
     count = len(features)
     labels = _plain(as_column(y, "y", count))
-    classes = _two_classes(labels)
+    classes = _classes(labels)
     named = _named_scores(scores)
     return Dataset(
         X=read_only(features),
-        y=read_only(np.where(labels == classes[1], 1.0, -1.0)),
+        codes=read_only(np.searchsorted(classes, labels)),
         labels=read_only(labels.copy()),
         classes=read_only(classes),
         scores={
@@ -202,16 +208,14 @@ def _plain(labels: Array) -> Array:
     return np.array(labels.tolist()) if kinds in ({int}, {float}, {str}, {bool}) else labels
 
 
-def _two_classes(labels: Array) -> Array:
+def _classes(labels: Array) -> Array:
     _check_present(labels, "y")
     try:
         classes = np.unique(labels)
     except TypeError as error:
         raise TypeError(f"`y` must hold labels of one type that sorts ({error}).") from error
-    if len(classes) != 2:
-        shown = ", ".join(repr(label) for label in classes[:5].tolist())
-        more = ", ..." if len(classes) > 5 else ""
-        raise ValueError(f"`y` must have two classes, got {len(classes)}: {shown}{more}.")
+    if len(classes) < 2:
+        raise ValueError(f"`y` must have two classes or more, got only {classes.tolist()[0]!r}.")
     return classes
 
 

@@ -8,6 +8,7 @@ from span_hpo.arrays import BoolArray, FloatArray, IndexArray, read_only
 from span_hpo.certificates import Proofs, certified
 from span_hpo.checks import whole
 from span_hpo.exact import follow_rows
+from span_hpo.pairwise import PairwiseSolution, is_wrong, voted
 from span_hpo.polish import zero_width
 from span_hpo.solver import DualSolution, solve
 from span_hpo.spans import free_squared_spans
@@ -24,14 +25,16 @@ class LeaveOneOut:
     Attributes
     ----------
     y
-        Labels, shape (l,), -1 or +1.
+        Labels, shape (l,), -1 or +1; the numbers of the classes if there are more than two.
     decision_values
-        ``f^p(x_p)``: the decision value of row p by the model without row p, shape (l,). Where
+        ``f^p(x_p)``: the decision value of row p by the model without row p, shape (l,); of k > 2
+        classes one for each pair, shape (l, k (k - 1) / 2), positive for the second class. Where
         `exact` is False it is an estimate ("span"), a bound that proves its sign ("exact"), or the
         value of a classifier that is proven to have its sign ("stopping"): enough for errors, not
         for rankings.
     squared_spans
-        Free squared spans, shape (l,), NaN where undefined; None for method "refit".
+        Free squared spans, shaped as the values, NaN where undefined and 0 where a row takes no
+        part; None for method "refit".
     method
         How the values were computed.
     certified
@@ -60,13 +63,16 @@ class LeaveOneOut:
 
     @property
     def error(self) -> float:
-        """The leave-one-out error, ``mean(y f^p <= 0)``."""
-        return float(np.mean(self.y * self.decision_values <= 0))
+        """The leave-one-out error, ``mean(y f^p <= 0)``; of several classes, by their vote."""
+        return float(np.mean(is_wrong(self.y, self.decision_values)))
 
 
 @one_blas_thread
 def leave_one_out(
-    solution: DualSolution, method: str = "span", complete: bool = False, n_jobs: int = 1
+    solution: DualSolution | PairwiseSolution,
+    method: str = "span",
+    complete: bool = False,
+    n_jobs: int = 1,
 ) -> LeaveOneOut:
     """Find the decision value that every row would get if it were left out.
 
@@ -86,7 +92,7 @@ def leave_one_out(
     Parameters
     ----------
     solution
-        A fit.
+        A fit, or the fits of all pairs of several classes.
     method
         "span", "exact", "refit" or "stopping".
     complete
@@ -115,6 +121,36 @@ def leave_one_out(
     if method not in METHODS:
         raise ValueError(f"`method` must be one of {list(METHODS)}, got {method!r}.")
     n_jobs = whole("n_jobs", n_jobs, at_least=1)
+    if isinstance(solution, PairwiseSolution):
+        found = [_answers(part, method, complete, n_jobs) for part in solution.solutions]
+        return _elected(solution, method, found)
+    return _summary(solution, method, _answers(solution, method, complete, n_jobs))
+
+
+@dataclass(frozen=True, eq=False)
+class _Answers:
+    """What a method says about the rows of one fit.
+
+    Attributes
+    ----------
+    proofs
+        What is proven.
+    values
+        Decision values, proven or estimated, shape (l,).
+    spans
+        Free squared spans, if they were computed.
+    n_refit
+        Number of rows that were refitted.
+    """
+
+    proofs: Proofs
+    values: FloatArray
+    spans: FloatArray | None
+    n_refit: int
+
+
+def _answers(solution: DualSolution, method: str, complete: bool, n_jobs: int) -> _Answers:
+    """Answer for all rows of one fit."""
     spans = None if method == "refit" else free_squared_spans(solution)
     undefined = np.zeros(len(solution.alpha), dtype=bool) if spans is None else np.isnan(spans)
     optimal = solution.is_optimal
@@ -129,7 +165,14 @@ def leave_one_out(
         proofs.put(needed, follow_rows(solution, needed, complete=to_end, threads=n_jobs))
         needed = needed[~proofs.proven[needed]]
     proofs.put(needed, _refitted(solution, needed))
-    return _summary(solution, method, proofs, spans, n_refit=len(needed))
+    tiny = proofs.exact & (np.abs(proofs.margin) <= zero_width(solution.margin_noise))
+    proofs.margin[tiny] = 0.0
+    y = solution.problem.y
+    values = y * proofs.margin
+    if method == "span" and spans is not None:
+        estimates = solution.decision_values - y * solution.alpha * spans
+        values = np.where(proofs.exact | undefined, values, estimates)
+    return _Answers(proofs, values, spans, n_refit=len(needed))
 
 
 def _known(solution: DualSolution, optimal: bool, *, zero_rows: bool) -> Proofs:
@@ -148,33 +191,60 @@ def _known(solution: DualSolution, optimal: bool, *, zero_rows: bool) -> Proofs:
     return proofs
 
 
-def _summary(
-    solution: DualSolution, method: str, proofs: Proofs, spans: FloatArray | None, n_refit: int
-) -> LeaveOneOut:
-    """Return the values that the method gives, and what is proven of them."""
-    y = solution.problem.y
-    tiny = proofs.exact & (np.abs(proofs.margin) <= zero_width(solution.margin_noise))
-    proofs.margin[tiny] = 0.0
-    values = y * proofs.margin
-    if method == "span":
-        assert spans is not None
-        estimates = solution.decision_values - y * solution.alpha * spans
-        values = np.where(proofs.exact | np.isnan(spans), values, estimates)
-    wrong = proofs.margin <= 0
+def _summary(solution: DualSolution, method: str, found: _Answers) -> LeaveOneOut:
+    """Return what was found for two classes."""
+    proofs = found.proofs
     return LeaveOneOut(
-        y=y,
-        decision_values=read_only(values),
-        squared_spans=spans,
+        y=solution.problem.y,
+        decision_values=read_only(found.values),
+        squared_spans=found.spans,
         method=method,
         certified=read_only(proofs.proven),
         exact=read_only(proofs.exact),
-        error_bounds=(
-            float(np.mean(proofs.proven & wrong)),
-            float(np.mean(~proofs.proven | wrong)),
-        ),
-        n_undefined=0 if spans is None else int(np.count_nonzero(np.isnan(spans))),
-        n_refit=n_refit,
+        error_bounds=_error_bounds(proofs.proven, proofs.margin <= 0),
+        n_undefined=0 if found.spans is None else int(np.count_nonzero(np.isnan(found.spans))),
+        n_refit=found.n_refit,
     )
+
+
+def _elected(solution: PairwiseSolution, method: str, found: list[_Answers]) -> LeaveOneOut:
+    """Return what was found for several classes.
+
+    Without row p only the fits of its own class change. Its class is proven if these prove their
+    votes, and the other fits are solved.
+    """
+    codes = solution.codes
+    values, proven_values = solution.decision_values.copy(), solution.decision_values.copy()
+    spans = None if method == "refit" else np.zeros(values.shape)
+    optimal = all(part.is_optimal for part in solution.solutions)
+    is_certified, exact = np.full(len(codes), optimal), np.full(len(codes), optimal)
+    undefined = np.zeros(len(codes), dtype=bool)
+    for column, (rows, part, answer) in enumerate(
+        zip(solution.rows, solution.solutions, found, strict=True)
+    ):
+        values[rows, column] = answer.values
+        proven_values[rows, column] = part.problem.y * answer.proofs.margin
+        is_certified[rows] &= answer.proofs.proven
+        exact[rows] &= answer.proofs.exact
+        if spans is not None and answer.spans is not None:
+            spans[rows, column] = answer.spans
+            undefined[rows] |= np.isnan(answer.spans)
+    return LeaveOneOut(
+        y=codes.astype(float),
+        decision_values=read_only(values),
+        squared_spans=spans,
+        method=method,
+        certified=read_only(is_certified),
+        exact=read_only(exact),
+        error_bounds=_error_bounds(is_certified, voted(codes, proven_values) != codes),
+        n_undefined=int(np.count_nonzero(undefined)),
+        n_refit=sum(answer.n_refit for answer in found),
+    )
+
+
+def _error_bounds(proven: BoolArray, wrong: BoolArray) -> tuple[float, float]:
+    """Return the least and the largest error that the proofs allow."""
+    return float(np.mean(proven & wrong)), float(np.mean(~proven | wrong))
 
 
 def _last_of_class(solution: DualSolution) -> BoolArray:

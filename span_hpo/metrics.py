@@ -3,6 +3,10 @@
 Every function takes labels ``y`` (-1 or +1), decision values ``f`` and weights ``w``, each of
 shape (l,), and returns one number. Means are weighted means, and a decision value of exactly 0 is
 an error for either class.
+
+Of k > 2 classes ``y`` holds their numbers and ``f`` one column for each pair. Metrics of classes
+look at what the pairs elect; the others are the mean over the pairs, each on the rows of its two
+classes.
 """
 
 import inspect
@@ -12,10 +16,16 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import (
+    average_precision_score,
+    f1_score,
+    matthews_corrcoef,
+    roc_auc_score,
+)
 
 from span_hpo.arrays import Array, FloatArray
 from span_hpo.checks import real
+from span_hpo.pairwise import is_wrong, pairs_of, voted
 
 _SMOOTHNESS = 4.0  # slope of the sigmoid that replaces the step of the error
 _PLATT_STEPS = 100
@@ -26,12 +36,13 @@ _PLATT_RIDGE = 1e-12  # keeps the Hessian regular where all values agree
 
 def error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     """Return ``mean(y f <= 0)``; of span-rule values, the span-rule."""
-    return _mean(y * f <= 0, w)
+    return _mean(is_wrong(y, f), w)
 
 
 def balanced_error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return the mean of the errors of the two classes."""
-    return float(np.mean([error(y[own], f[own], w[own]) for own in (y < 0, y > 0)]))
+    """Return the mean of the errors of the classes."""
+    wrong = is_wrong(y, f)
+    return float(np.mean([_mean(wrong[y == label], w[y == label]) for label in np.unique(y)]))
 
 
 def smooth_error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
@@ -66,13 +77,18 @@ def average_precision(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
 
 
 def f1(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return 1 - F1 of the positive class."""
+    """Return 1 - F1 of the positive class; of several classes, the mean of all of them."""
+    if f.ndim == 2:
+        elected = voted(y.astype(int), f)
+        return 1 - float(f1_score(y, elected, average="macro", sample_weight=w, zero_division=0.0))
     hit, missed, false_alarm, _ = _confusion(y, f, w)
     return 1 - 2 * hit / (2 * hit + missed + false_alarm)
 
 
 def mcc(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     """Return 1 - the correlation of Matthews, which is 0 if one class is never predicted."""
+    if f.ndim == 2:
+        return 1 - float(matthews_corrcoef(y, voted(y.astype(int), f), sample_weight=w))
     hit, missed, false_alarm, right = _confusion(y, f, w)
     rows = (hit + missed) * (false_alarm + right)
     columns = (hit + false_alarm) * (missed + right)
@@ -187,11 +203,14 @@ class Metric:
 
     def check_weight(self, y: FloatArray, weight: FloatArray) -> None:
         """Raise if the weights leave the metric without rows, or without a class that it needs."""
-        for label in (-1, 1):
-            if self.name in _NEED_BOTH_CLASSES and not weight @ (y == label):
+        labels = np.unique(y)
+        needs_all = self.name in METRICS and len(labels) > 2
+        for label in labels:
+            if (needs_all or self.name in _NEED_BOTH_CLASSES) and not weight @ (y == label):
+                shown = f"{label:+.0f}" if len(labels) == 2 else f"{label:.0f}"
                 raise ValueError(
                     f"`metric_weight` must be positive in some row of each class for {self.name}, "
-                    f"got only zeros for the rows of class {label:+d}."
+                    f"got only zeros for the rows of class {shown}."
                 )
         if not weight.any():
             raise ValueError("`metric_weight` must be positive in some row, got only zeros.")
@@ -205,7 +224,10 @@ class Metric:
             If the weights do not serve the metric, or the function returns anything else.
         """
         self.check_weight(y, weight)
-        loss = self.function(y, decision_values, weight)
+        if decision_values.ndim == 2 and self.name in METRICS and self.needs_values:
+            loss = _mean_over_pairs(self.function, y, decision_values, weight)
+        else:
+            loss = self.function(y, decision_values, weight)
         if np.ndim(loss) > 0:
             raise ValueError(
                 f"`metric` {self.name} must return one number, got shape {np.shape(loss)}."
@@ -276,6 +298,21 @@ class _UserMetric:
 
 def _mean(values: Array, w: FloatArray) -> float:
     return float(w @ values / w.sum())
+
+
+def _mean_over_pairs(
+    function: Callable[[FloatArray, FloatArray, FloatArray], Any],
+    y: FloatArray,
+    f: FloatArray,
+    w: FloatArray,
+) -> float:
+    """Return the mean of a two-class loss over all pairs of classes."""
+    losses = []
+    for column, (first, second) in enumerate(pairs_of(int(y.max()) + 1)):
+        rows = (y == first) | (y == second)
+        signs = np.where(y[rows] == second, 1.0, -1.0)
+        losses.append(function(signs, f[rows, column], w[rows]))
+    return float(np.mean(losses))
 
 
 def _confusion(y: FloatArray, f: FloatArray, w: FloatArray) -> tuple[float, float, float, float]:

@@ -10,13 +10,16 @@ from sklearn.svm import SVC
 
 from span_hpo.arrays import FloatArray, IndexArray, read_only
 from span_hpo.checks import real, whole
-from span_hpo.data import as_dataset, not_negative
+from span_hpo.data import Dataset, as_dataset, not_negative
+from span_hpo.gram import KernelBlocks
 from span_hpo.kernels import KernelCache, Precomputed, as_kernel
 from span_hpo.loo import METHODS, LeaveOneOut, leave_one_out
 from span_hpo.metrics import as_metrics
+from span_hpo.pairwise import PairwiseSolution, solve_pairs
 from span_hpo.solver import (
     DEFAULT_MAX_ITER,
     DEFAULT_TOL,
+    DualSolution,
     Problem,
     checked_costs,
     checked_max_iter,
@@ -75,7 +78,7 @@ class SpanObjective:
     X
         Features, shape (l, d), array or DataFrame; the kernel matrix for ``kernel="precomputed"``.
     y
-        Labels, shape (l,), two values of any type.
+        Labels, shape (l,), two or more values of any type; more than two are fitted pair by pair.
     kernel
         "rbf", "linear", "poly", "laplacian", "precomputed"; a kernel such as ``RBF(gamma=0.1)``; or
         a callable ``(X, Z) -> matrix``.
@@ -167,7 +170,7 @@ class SpanObjective:
 
         K = self._kernels.matrix(params, chosen)
         costs = self.weighting.costs(data, params)
-        solution = solve(Problem(K, data.y, costs), tol=self.tol, max_iter=self.max_iter)
+        solution = self._fit(K, data, costs)
         loo = leave_one_out(solution, method=self.loo_method, complete=self._needs_values)
         losses = {
             metric.name: metric.loss(data.y, loo.decision_values, weight) for metric in self.metrics
@@ -206,7 +209,7 @@ class SpanObjective:
             If a parameter is missing, unknown or not valid.
         """
         params = checked_params(self.space, params)
-        costs = checked_costs(self.weighting.costs(self.data, params), self.data.y)
+        costs = checked_costs(self.weighting.costs(self.data, params), self.data.codes)
         if isinstance(self.kernel, Precomputed):
             # New kernel matrices have a column for every row, so none may be dropped.
             costs = np.maximum(costs, _NEGLIGIBLE_COST * costs.max())
@@ -218,7 +221,7 @@ class SpanObjective:
             **self.kernel.svc_arguments(**self.kernel.values(params)),
         )
         # On class numbers: scikit-learn refuses some labels, such as 0.5 and 1.5 or dates.
-        model.fit(self.data.X[kept], (self.data.y[kept] > 0).astype(int), costs[kept])
+        model.fit(self.data.X[kept], self.data.codes[kept], costs[kept])
         model.classes_ = self.data.classes.copy()
         if self.data.feature_names is not None:
             model.feature_names_in_ = self.data.feature_names
@@ -238,6 +241,14 @@ class SpanObjective:
         """
         return grid(self.space, points)
 
+    def _fit(
+        self, K: KernelBlocks, data: Dataset, costs: FloatArray
+    ) -> DualSolution | PairwiseSolution:
+        if len(data.classes) == 2:
+            return solve(Problem(K, data.y, costs), tol=self.tol, max_iter=self.max_iter)
+        costs = checked_costs(costs, data.codes)
+        return solve_pairs(K, data.codes, costs, tol=self.tol, max_iter=self.max_iter)
+
     def _chosen_rows(self, rows: int | None) -> IndexArray | None:
         if rows is None:
             return None
@@ -246,10 +257,10 @@ class SpanObjective:
         if rows == total:
             return None
         chosen = self.data.nested_order[:rows]
-        if len(np.unique(self.data.y[chosen])) < 2:
-            y = self.data.y[self.data.nested_order]
-            least = 1 + int((y != y[0]).argmax())
-            raise ValueError(f"`rows` must be at least {least} to hold both classes, got {rows}.")
+        order = self.data.codes[self.data.nested_order]
+        least = 1 + max(int((order == code).argmax()) for code in range(len(self.data.classes)))
+        if rows < least:
+            raise ValueError(f"`rows` must be at least {least} to hold all classes, got {rows}.")
         return np.sort(chosen)
 
     def _check_middle(self) -> None:

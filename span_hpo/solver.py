@@ -20,7 +20,7 @@ import sklearn
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from span_hpo.arrays import BoolArray, FloatArray, IndexArray, read_only
+from span_hpo.arrays import Array, BoolArray, FloatArray, IndexArray, read_only
 from span_hpo.checks import real, whole
 from span_hpo.data import as_numbers, not_negative
 from span_hpo.errors import SolverError
@@ -93,7 +93,7 @@ class Problem:
         return Problem(KernelMatrix(self.K.block(rows, rows)), self.y[rows], self.costs[rows])
 
 
-def checked_costs(costs: Any, y: FloatArray) -> FloatArray:
+def checked_costs(costs: Any, y: Array) -> FloatArray:
     """Return the costs of all rows, if a fit is possible with them.
 
     Raises
@@ -102,9 +102,14 @@ def checked_costs(costs: Any, y: FloatArray) -> FloatArray:
         If a cost is negative or not finite, or a class has no row with positive cost.
     """
     numbers = not_negative(costs, "costs", len(y))
-    kept = y[numbers > 0]
-    if not ((kept > 0).any() and (kept < 0).any()):
-        only = f"rows of class {int(kept[0]):+d}" if len(kept) else "zeros"
+    kept, classes = np.unique(y[numbers > 0]), np.unique(y)
+    if len(kept) < max(2, len(classes)):
+        if not len(kept):
+            only = "zeros"
+        elif len(kept) == 1:
+            only = f"rows of class {int(kept[0]):+d}"
+        else:
+            only = f"zeros in class {int(np.setdiff1d(classes, kept)[0])}"
         raise ValueError(f"`costs` must be positive in some row of each class, got only {only}.")
     return numbers
 

@@ -143,7 +143,7 @@ class ClassCosts(ComposableWeighting):
             real(name, value_of(setting, name, params), at_least=0)
             for name, setting in self._settings().items()
         ]
-        return np.where(data.y > 0, per_class[1], per_class[0])
+        return np.array(per_class)[data.codes]
 
     def _settings(self) -> dict[str, Any]:
         if not isinstance(self.per_class, tuple) or self.names is None:

@@ -428,7 +428,7 @@ def test_budget_without_one_class_is_an_error():
     labels = np.where(np.arange(80) < 2, "rare", "common")
     objective = SpanObjective(X, labels)
     params = {"gamma": 1.0, "C_common": 1.0, "C_rare": 1.0}
-    with pytest.raises(ValueError, match="`rows` must be at least 20 to hold both classes, got 10"):
+    with pytest.raises(ValueError, match="`rows` must be at least 20 to hold all classes, got 10"):
         objective.evaluate(params, rows=10)
     assert objective.evaluate(params, rows=20).n_rows == 20
 

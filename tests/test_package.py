@@ -25,6 +25,7 @@ LAYOUT = [
     "hull",
     "polish",
     "solver",
+    "pairwise",
     "weighting",
     "spans",
     "certificates",
