@@ -1,5 +1,7 @@
 """Tune weighted support vector machines by leave-one-out estimates from one fit per trial."""
 
+import logging as _logging
+
 from span_hpo.data import Dataset
 from span_hpo.errors import SolverError
 from span_hpo.kernels import RBF, FunctionKernel, Laplacian, Linear, Polynomial, Precomputed
@@ -11,6 +13,8 @@ from span_hpo.spans import box_squared_spans, free_squared_spans, span_exists
 from span_hpo.weighting import ClassCosts, PowerScore, SigmoidScore, UniformCost, Weighting
 
 __version__ = "0.1.0"
+
+_logging.getLogger(__name__).addHandler(_logging.NullHandler())
 
 __all__ = [
     "RBF",

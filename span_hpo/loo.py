@@ -13,13 +13,14 @@ from span_hpo.polish import zero_width
 from span_hpo.solver import DualSolution, solve
 from span_hpo.spans import free_squared_spans
 from span_hpo.stopping import stopped_rows
+from span_hpo.summary import Printable, counted
 from span_hpo.threads import one_blas_thread
 
 METHODS = ("span", "exact", "refit", "stopping")
 
 
-@dataclass(frozen=True, eq=False)
-class LeaveOneOut:
+@dataclass(frozen=True, eq=False, repr=False)
+class LeaveOneOut(Printable):
     """Leave-one-out decision values of all rows.
 
     Attributes
@@ -65,6 +66,19 @@ class LeaveOneOut:
     def error(self) -> float:
         """The leave-one-out error, ``mean(y f^p <= 0)``; of several classes, by their vote."""
         return float(np.mean(is_wrong(self.y, self.decision_values)))
+
+    def _summary(self) -> tuple[str, dict[str, str]]:
+        count, low_and_high = len(self.y), self.error_bounds
+        low, high = (f"{bound:.4f}" for bound in low_and_high)
+        lines = {
+            "error": f"{self.error:.4f} ({round(self.error * count):,} of {count:,})",
+            "proven": f"{counted(int(self.certified.sum()), 'row')}: the error is "
+            + (f"{low}" if low == high else f"between {low} and {high}"),
+            "exact values": counted(int(self.exact.sum()), "row"),
+            "undefined spans": counted(self.n_undefined, "row"),
+            "refitted": counted(self.n_refit, "row"),
+        }
+        return f"Leave-one-out by method {self.method!r}", lines
 
 
 @one_blas_thread

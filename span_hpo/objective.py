@@ -1,5 +1,6 @@
 """From hyperparameters to a leave-one-out loss: the objective that every search minimises."""
 
+import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,14 +27,16 @@ from span_hpo.solver import (
     solve,
 )
 from span_hpo.space import Params, Space, checked_params, grid, merged_space
+from span_hpo.summary import Printable, counted
 from span_hpo.weighting import ClassCosts, Weighting, bind_to, is_weighting, sample_costs
 
+_logger = logging.getLogger(__name__)
 _MODEL_TOL = 1e-5  # of the final model, which is fitted once
 _NEGLIGIBLE_COST = 1e-12  # relative to the largest: stands for 0 where a row must stay
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Printable):
     """What one set of hyperparameters is worth.
 
     Attributes
@@ -65,6 +68,18 @@ class Evaluation:
     n_in_bound: int
     converged: bool
     seconds: float
+
+    def _summary(self) -> tuple[str, dict[str, str]]:
+        low, high = self.loo.error_bounds
+        lines = {name: f"{loss:.6g}" for name, loss in self.losses.items()}
+        lines["exact error"] = (
+            f"{low:.4f}, proven" if low == high else f"between {low:.4f} and {high:.4f}"
+        )
+        lines |= {name: _shown(value) for name, value in self.params.items()}
+        lines["support vectors"] = f"{self.n_support:,}, {self.n_in_bound:,} of them in-bound"
+        lines["converged"] = "yes" if self.converged else "no"
+        rows, method = counted(self.n_rows, "row"), self.loo.method
+        return f"Evaluation on {rows} by {method!r} in {self.seconds:.3g} s", lines
 
 
 class SpanObjective:
@@ -175,7 +190,7 @@ class SpanObjective:
         losses = {
             metric.name: metric.loss(data.y, loo.decision_values, weight) for metric in self.metrics
         }
-        return Evaluation(
+        evaluation = Evaluation(
             loss=losses[self.metrics[0].name],
             losses=losses,
             loo=loo,
@@ -186,6 +201,10 @@ class SpanObjective:
             converged=solution.converged,
             seconds=time.perf_counter() - start,
         )
+        _logger.debug("%s -> %s in %.3g s", params, losses, evaluation.seconds)
+        if loo.n_refit:
+            _logger.info("%d of %d rows had to be refitted at %s", loo.n_refit, len(data), params)
+        return evaluation
 
     def __call__(self, params: Params) -> float:
         """Return the loss of the parameters; of several metrics, the first."""
@@ -270,6 +289,10 @@ class SpanObjective:
         sample_costs(self.weighting, self.data, middle)
         for metric in self.metrics:
             metric.check_weight(self.data.y, self.metric_weight)
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _as_weight(metric_weight: Any, count: int) -> FloatArray:

@@ -15,6 +15,7 @@ LAYOUT = [
     "arrays",
     "errors",
     "checks",
+    "summary",
     "threads",
     "jit",
     "data",
