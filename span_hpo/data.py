@@ -20,7 +20,7 @@ class Dataset:
     Attributes
     ----------
     X
-        Features, shape (l, d); or the kernel matrix, shape (l, l).
+        Features, shape (l, d): an array, or sparse in compressed rows; or the kernel matrix.
     codes
         Class of each row, as a position in `classes`, shape (l,).
     labels
@@ -35,7 +35,7 @@ class Dataset:
         Column names of a DataFrame, or None.
     """
 
-    X: FloatArray
+    X: Any
     codes: IndexArray
     labels: Array
     classes: Array
@@ -98,7 +98,7 @@ def as_dataset(X: Any, y: Any, *, scores: Any = None, groups: Any = None) -> Dat
     Parameters
     ----------
     X
-        Features, shape (l, d): an array or a DataFrame of numbers.
+        Features, shape (l, d): an array, a DataFrame of numbers or a sparse matrix.
     y
         Labels, shape (l,): two or more different values of any type that sorts.
     scores
@@ -112,12 +112,12 @@ def as_dataset(X: Any, y: Any, *, scores: Any = None, groups: Any = None) -> Dat
         With the name of the argument, what was received and what is wanted.
     """
     features = _as_features(X)
-    count = len(features)
+    count = features.shape[0]
     labels = _plain(as_column(y, "y", count))
     classes = _classes(labels)
     named = _named_scores(scores)
     return Dataset(
-        X=read_only(features),
+        X=features,
         codes=read_only(np.searchsorted(classes, labels)),
         labels=read_only(labels.copy()),
         classes=read_only(classes),
@@ -156,22 +156,34 @@ def not_negative(values: Any, name: str, count: int) -> FloatArray:
     return numbers
 
 
-def _as_features(X: Any) -> FloatArray:
+def _as_features(X: Any) -> Any:
     if sparse.issparse(X):
-        raise TypeError(
-            f"`X` must be a dense array or a DataFrame, got a sparse {type(X).__name__}: "
-            "pass X.toarray()."
-        )
+        return _as_sparse_features(X)
     features = _unmasked(X, "X")
-    if features.ndim != 2:
-        raise ValueError(
-            f"`X` must have two dimensions (rows, features), got shape {features.shape}."
-        )
-    if features.shape[0] < 2 or features.shape[1] < 1:
-        raise ValueError(
-            f"`X` must have at least two rows and one feature, got shape {features.shape}."
-        )
-    return np.ascontiguousarray(_finite(features, "X"))
+    _check_shape(features.shape)
+    return read_only(np.ascontiguousarray(_finite(features, "X")))
+
+
+def _as_sparse_features(X: Any) -> Any:
+    """Return a copy in compressed rows, float64, sorted and without repeated entries."""
+    _check_shape(X.shape)
+    features = sparse.csr_array(X, copy=True)
+    features.data = _finite(features.data, "X")
+    features.sum_duplicates()
+    if max(features.shape[1], features.nnz) < 2**31:
+        # LIBSVM counts in 32 bits.
+        features.indices = features.indices.astype(np.int32)
+        features.indptr = features.indptr.astype(np.int32)
+    for part in (features.data, features.indices, features.indptr):
+        read_only(part)
+    return features
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    if len(shape) != 2:
+        raise ValueError(f"`X` must have two dimensions (rows, features), got shape {shape}.")
+    if shape[0] < 2 or shape[1] < 1:
+        raise ValueError(f"`X` must have at least two rows and one feature, got shape {shape}.")
 
 
 def _unmasked(values: Any, name: str) -> Array:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from scipy.sparse import issparse
 from scipy.spatial.distance import pdist, squareform
 from sklearn.metrics.pairwise import laplacian_kernel
 
@@ -28,6 +29,7 @@ _CANCELLED = 1e-6  # squared distances below this share of the norms are formed 
 _PAIRS_AT_ONCE = 100_000  # pairs of rows whose differences are held in memory together
 _TYPICAL_RANGE = 1e-300, 1e300  # (squared) distances for which a width can be written
 _HIGHEST_DEGREE = 1000
+_SPARSE_ROWS_AT_ONCE = 1000  # whose products with all others are sparse for a moment
 _MEDIAN_ROWS = 2000  # rows that the default widths look at
 
 T = TypeVar("T")
@@ -49,7 +51,7 @@ class Kernel(ABC):
             for name, setting in self._hyperparameters().items()
         }
 
-    def bind(self, X: FloatArray) -> "Kernel":
+    def bind(self, X: Any) -> "Kernel":
         """Return this kernel with defaults that depend on the data filled in."""
         return self
 
@@ -58,7 +60,7 @@ class Kernel(ABC):
         return real(name, value, above=0)
 
     @abstractmethod
-    def statistic(self, X: FloatArray) -> FloatArray:
+    def statistic(self, X: Any) -> FloatArray:
         """Return what the kernel matrix is a function of, whatever the hyperparameters are."""
 
     def restrict(self, statistic: FloatArray, rows: IndexArray) -> FloatArray:
@@ -90,13 +92,13 @@ class RBF(Kernel):
 
     gamma: Hyperparameter | None = None
 
-    def bind(self, X: FloatArray) -> "RBF":
+    def bind(self, X: Any) -> "RBF":
         """Return this kernel with the default range of `gamma` filled in."""
         if self.gamma is not None:
             return self
         return replace(self, gamma=_width_range(_squared_distances(_some_rows(X))))
 
-    def statistic(self, X: FloatArray) -> FloatArray:
+    def statistic(self, X: Any) -> FloatArray:
         """Return the squared distances."""
         return _squared_distances(X)
 
@@ -122,14 +124,18 @@ class Laplacian(Kernel):
 
     gamma: Hyperparameter | None = None
 
-    def bind(self, X: FloatArray) -> "Laplacian":
+    def bind(self, X: Any) -> "Laplacian":
         """Return this kernel with the default range of `gamma` filled in."""
         if self.gamma is not None:
             return self
         return replace(self, gamma=_width_range(self.statistic(_some_rows(X))))
 
-    def statistic(self, X: FloatArray) -> FloatArray:
+    def statistic(self, X: Any) -> FloatArray:
         """Return the sums of absolute differences."""
+        if issparse(X):
+            raise TypeError(
+                "`X` must be dense for the laplacian kernel, got a sparse matrix: pass X.toarray()."
+            )
         return np.ascontiguousarray(squareform(pdist(X, "cityblock")))
 
     def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
@@ -145,7 +151,7 @@ class Laplacian(Kernel):
 class Linear(Kernel):
     """``K(x, z) = x'z``."""
 
-    def statistic(self, X: FloatArray) -> FloatArray:
+    def statistic(self, X: Any) -> FloatArray:
         """Return the inner products."""
         return _inner_products(X)
 
@@ -177,12 +183,11 @@ class Polynomial(Kernel):
     gamma: Hyperparameter | None = None
     coef0: Hyperparameter = 1.0
 
-    def bind(self, X: FloatArray) -> "Polynomial":
+    def bind(self, X: Any) -> "Polynomial":
         """Return this kernel with the default range of `gamma` filled in."""
         if self.gamma is not None:
             return self
-        with np.errstate(over="ignore"):
-            squared_norms = np.einsum("ij,ij->i", X, X)
+        squared_norms = _squared_norms(X)
         _check_overflow(squared_norms, "squared norms of the rows", "scale the features")
         return replace(self, gamma=_width_range(squared_norms, highest=10.0))
 
@@ -194,7 +199,7 @@ class Polynomial(Kernel):
             return real(name, value, at_least=0)
         return super().check(name, value)
 
-    def statistic(self, X: FloatArray) -> FloatArray:
+    def statistic(self, X: Any) -> FloatArray:
         """Return the inner products."""
         return _inner_products(X)
 
@@ -212,12 +217,14 @@ class Polynomial(Kernel):
 class Precomputed(Kernel):
     """The kernel matrix itself is given in place of the features."""
 
-    def bind(self, X: FloatArray) -> "Precomputed":
+    def bind(self, X: Any) -> "Precomputed":
         """Return this kernel, if the given matrix can be one."""
+        if issparse(X):
+            raise TypeError("`X` must be a dense kernel matrix, got a sparse one.")
         checked_matrix(X, "X")
         return self
 
-    def statistic(self, X: FloatArray) -> FloatArray:
+    def statistic(self, X: Any) -> FloatArray:
         """Return the given matrix, symmetric to the last bit."""
         return checked_matrix(X, "X").values
 
@@ -251,9 +258,10 @@ class FunctionKernel(Kernel):
         """Return the value as it is: only the function knows what is right."""
         return value
 
-    def statistic(self, X: FloatArray) -> FloatArray:
+    def statistic(self, X: Any) -> FloatArray:
         """Return the rows themselves: nothing is known to be reusable."""
-        return X
+        rows: FloatArray = X
+        return rows
 
     def restrict(self, statistic: FloatArray, rows: IndexArray) -> FloatArray:
         """Return some of the rows."""
@@ -262,9 +270,9 @@ class FunctionKernel(Kernel):
     def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
         """Return what the function gives for all pairs of rows, checked."""
         K = checked_matrix(self.function(statistic, statistic, **values), "kernel").values
-        if len(K) != len(statistic):
+        if len(K) != statistic.shape[0]:
             raise ValueError(
-                f"`kernel` must return one row and column for each of {len(statistic)} rows, "
+                f"`kernel` must return one row and column for each of {statistic.shape[0]} rows, "
                 f"got shape {K.shape}."
             )
         return K
@@ -314,7 +322,7 @@ class KernelCache:
         Features, shape (l, d), or the kernel matrix for `Precomputed`.
     """
 
-    def __init__(self, kernel: Kernel, X: FloatArray) -> None:
+    def __init__(self, kernel: Kernel, X: Any) -> None:
         self.kernel = kernel
         self.X = X
         self._fixed = None if kernel.space else kernel.values({})
@@ -391,11 +399,34 @@ def _check_overflow(matrix: FloatArray, what: str, remedy: str) -> None:
         raise SolverError(f"The {what} overflow: {remedy}.")
 
 
-def _inner_products(X: FloatArray) -> FloatArray:
+def _inner_products(X: Any) -> FloatArray:
     with np.errstate(over="ignore", invalid="ignore"):
-        products: FloatArray = X @ X.T
+        products = _gram(X)
     _check_overflow(products, "inner products of the rows", "scale the features")
     return products
+
+
+def _gram(X: Any) -> FloatArray:
+    """Return ``X X'`` as an array, of sparse rows block by block."""
+    if not issparse(X):
+        gram: FloatArray = X @ X.T
+        return gram
+    count = X.shape[0]
+    gram = np.empty((count, count))
+    for start in range(0, count, _SPARSE_ROWS_AT_ONCE):
+        block = slice(start, start + _SPARSE_ROWS_AT_ONCE)
+        gram[block] = (X[block] @ X.T).toarray()
+    return gram
+
+
+def _squared_norms(X: Any) -> FloatArray:
+    """Return ``|x|^2`` of every row."""
+    with np.errstate(over="ignore"):
+        if issparse(X):
+            norms: FloatArray = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+        else:
+            norms = np.einsum("ij,ij->i", X, X)
+    return norms
 
 
 def _exponential(distances: FloatArray, gamma: float) -> FloatArray:
@@ -403,9 +434,9 @@ def _exponential(distances: FloatArray, gamma: float) -> FloatArray:
     return np.exp(K, out=K)
 
 
-def _some_rows(X: FloatArray) -> FloatArray:
+def _some_rows(X: Any) -> Any:
     """Return rows spread evenly over the data: enough to know a median."""
-    return X[:: -(-len(X) // _MEDIAN_ROWS)]
+    return X[:: -(-X.shape[0] // _MEDIAN_ROWS)]
 
 
 def _width_range(distances: FloatArray, highest: float = 100.0) -> Float:
@@ -417,23 +448,23 @@ def _width_range(distances: FloatArray, highest: float = 100.0) -> Float:
     return Float(0.01 / typical, highest / typical, log=True)
 
 
-def _squared_distances(X: FloatArray) -> FloatArray:
+def _squared_distances(X: Any) -> FloatArray:
     """Return ``|x_i - x_j|^2``, also of close rows with a relative error of about 1e-10.
 
     ``|x|^2 + |z|^2 - 2 x'z`` is fast but loses what the norms share: the few pairs that it would
     spoil, equal rows above all, are formed from their differences.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        X = X - X.mean(axis=0)
-        norms = np.einsum("ij,ij->i", X, X)
+        if not issparse(X):
+            X = X - X.mean(axis=0)  # sparse rows would not stay sparse
+        norms = _squared_norms(X)
         squared: FloatArray = np.add.outer(norms, norms)
         cancelled = _CANCELLED * squared
-        squared -= 2 * (X @ X.T)
+        squared -= 2 * _gram(X)
     _check_overflow(squared, "squared distances", "scale the features")
     first, second = np.nonzero(np.triu(squared <= cancelled, k=1))
     for start in range(0, len(first), _PAIRS_AT_ONCE):
         i, j = first[start : start + _PAIRS_AT_ONCE], second[start : start + _PAIRS_AT_ONCE]
-        difference = X[i] - X[j]
-        squared[i, j] = squared[j, i] = np.einsum("ij,ij->i", difference, difference)
+        squared[i, j] = squared[j, i] = _squared_norms(X[i] - X[j])
     np.fill_diagonal(squared, 0.0)
     return squared

@@ -109,7 +109,8 @@ BAD = [
     ({"X": X[:, :0]}, ValueError, "`X` must have at least two rows and one feature"),
     ({"X": [["a", "b"]] * 4}, TypeError, "`X` must hold real numbers, got dtype <U1"),
     ({"X": X * 1j}, TypeError, "`X` must hold real numbers, got dtype complex128"),
-    ({"X": sparse.csr_matrix(X)}, TypeError, "`X` must be a dense array"),
+    ({"X": sparse.csr_matrix(np.array(X) * np.nan)}, ValueError, "`X` must be finite, got nan"),
+    ({"X": sparse.csr_matrix((1, 3))}, ValueError, "`X` must have at least two rows"),
     ({"X": np.where(X == 2, np.nan, X)}, ValueError, "`X` must be finite, got nan in row 2, col"),
     ({"X": np.where(X == 3, np.inf, X)}, ValueError, "`X` must be finite, got inf in row 3, col"),
     ({"y": Y[:3]}, ValueError, "`y` must hold one value for each of the 4 rows, got shape (3,)"),
@@ -142,3 +143,20 @@ def test_wrong_data_are_named(change, kind, message):
     with pytest.raises(kind) as caught:
         as_dataset(given.pop("X"), given.pop("y"), **given)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_sparse_features_become_compressed_rows(form, dtype):
+    """Any sparse form is copied, in double precision, and nobody can change it."""
+    dense = np.array([[0, 1, 0], [2, 0, 0], [0, 0, 3], [0, 0, 0]])
+    given = form(dense.astype(dtype))
+    data = as_dataset(given, [0, 1, 0, 1])
+    assert data.X.format == "csr"
+    assert data.X.dtype == np.float64
+    np.testing.assert_array_equal(data.X.toarray(), dense)
+    given.data[:] = 9
+    np.testing.assert_array_equal(data.X.toarray(), dense)
+    with pytest.raises(ValueError, match="read-only"):
+        data.X.data[0] = 5.0
+    np.testing.assert_array_equal(data.take(np.array([2, 0])).X.toarray(), dense[[2, 0]])
