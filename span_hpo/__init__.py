@@ -4,6 +4,7 @@ import logging as _logging
 
 from span_hpo.data import Dataset
 from span_hpo.errors import SolverError
+from span_hpo.export import Predictor, Scaling
 from span_hpo.kernels import RBF, FunctionKernel, Laplacian, Linear, Polynomial, Precomputed
 from span_hpo.loo import LeaveOneOut, leave_one_out
 from span_hpo.objective import Evaluation, SpanObjective
@@ -32,7 +33,9 @@ __all__ = [
     "Polynomial",
     "PowerScore",
     "Precomputed",
+    "Predictor",
     "Problem",
+    "Scaling",
     "SigmoidScore",
     "SolverError",
     "SpanObjective",

@@ -38,6 +38,7 @@ LAYOUT = [
     "loo",
     "metrics",
     "objective",
+    "export",
 ]
 
 

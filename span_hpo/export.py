@@ -1,0 +1,434 @@
+"""A fitted model as a file: LIBSVM's text format, or JSON; both load without pickle."""
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
+
+from span_hpo.arrays import Array, FloatArray
+from span_hpo.pairwise import pairs_of, voted
+
+FORMAT = "span_hpo model"
+VERSION = 1
+_KERNELS: dict[str, tuple[str, ...]] = {
+    "rbf": ("gamma",),
+    "linear": (),
+    "poly": ("gamma", "coef0", "degree"),
+}
+_LIBSVM_NAMES = {"rbf": "rbf", "linear": "linear", "poly": "polynomial"}
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """What happened to the features before the fit: ``(x - shift) * factor``.
+
+    Attributes
+    ----------
+    shift, factor
+        One number for each feature.
+    """
+
+    shift: FloatArray
+    factor: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """A fitted SVM of two or more classes, independent of scikit-learn's classes.
+
+    Attributes
+    ----------
+    kernel
+        "rbf", "linear" or "poly".
+    kernel_parameters
+        ``gamma``, ``coef0`` and ``degree``, as far as the kernel has them.
+    labels
+        The labels of the classes, in sorted order.
+    support_vectors
+        Shape (n, d), class by class.
+    n_support
+        Number of support vectors of each class.
+    coefficients
+        ``y_i alpha_i`` in the fits with the other classes, shape (k - 1, n), in LIBSVM's order.
+    offsets
+        Of the fits of all pairs, shape (k (k - 1) / 2,). A positive decision value is a vote for
+        the second class of its pair.
+    parameters
+        Hyperparameters that led to the model, for the record.
+    scaling
+        Applied to features before prediction, if there is any.
+    """
+
+    kernel: str
+    kernel_parameters: dict[str, float]
+    labels: Array
+    support_vectors: FloatArray
+    n_support: Array
+    coefficients: FloatArray
+    offsets: FloatArray
+    parameters: dict[str, Any]
+    scaling: Scaling | None = None
+
+    @classmethod
+    def from_svc(
+        cls, svc: Any, *, parameters: dict[str, Any] | None = None, scaler: Any = None
+    ) -> "Predictor":
+        """Take over a fitted ``SVC``.
+
+        Parameters
+        ----------
+        svc
+            A fitted ``sklearn.svm.SVC`` with kernel "rbf", "linear" or "poly" and a number as its
+            `gamma`, such as `SpanObjective.fit_model` returns.
+        parameters
+            Hyperparameters to be kept with the model.
+        scaler
+            The fitted ``MinMaxScaler`` or ``StandardScaler`` of the features, if there was one.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the kernel or the scaler is another one.
+        """
+        if svc.kernel not in _KERNELS:
+            raise ValueError(
+                f"`svc` must have one of the kernels {sorted(_KERNELS)}, got {svc.kernel!r}."
+            )
+        values = {name: getattr(svc, name) for name in _KERNELS[svc.kernel]}
+        for name, value in values.items():
+            if isinstance(value, str):
+                raise ValueError(f"`svc` must have a number as `{name}`, got {value!r}.")
+        # scikit-learn turns the sign for two classes, so that positive means the second.
+        sign = 1.0 if len(svc.classes_) == 2 else -1.0
+        vectors, coefficients = svc.support_vectors_, svc.dual_coef_
+        if sparse.issparse(vectors):
+            vectors, coefficients = vectors.toarray(), coefficients.toarray()
+        return cls(
+            kernel=svc.kernel,
+            kernel_parameters={name: float(value) for name, value in values.items()},
+            labels=np.asarray(svc.classes_),
+            support_vectors=np.asarray(vectors, dtype=float),
+            n_support=np.asarray(svc.n_support_),
+            coefficients=sign * np.asarray(coefficients, dtype=float),
+            offsets=sign * np.asarray(svc.intercept_, dtype=float),
+            parameters=dict(parameters or {}),
+            scaling=None if scaler is None else _scaling_of(scaler),
+        )
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return decision values, shape (l,) of two classes, else one column for each pair.
+
+        Parameters
+        ----------
+        X
+            Features, shape (l, d), before scaling.
+        """
+        if self.scaling is not None:
+            dense = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
+            X = (dense - self.scaling.shift) * self.scaling.factor
+        K = _KERNEL_FUNCTIONS[self.kernel](X, self.support_vectors, **self.kernel_parameters)
+        ends = np.concatenate([[0], np.cumsum(self.n_support)])
+        values = np.empty((K.shape[0], len(self.offsets)))
+        for column, (first, second) in enumerate(pairs_of(len(self.labels))):
+            own, other = slice(*ends[first : first + 2]), slice(*ends[second : second + 2])
+            # Row c - 1 of the coefficients is for the fit with class c, for classes before c; for
+            # those after it, row c.
+            values[:, column] = (
+                K[:, own] @ self.coefficients[second - 1, own]
+                + K[:, other] @ self.coefficients[first, other]
+                + self.offsets[column]
+            )
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> Array:
+        """Return the label of each row of features."""
+        values = self.decision_function(X)
+        if values.ndim == 1:
+            elected = (values >= 0).astype(int)
+        else:
+            elected = voted(np.full(len(values), -1), values)
+        labels: Array = self.labels[elected]
+        return labels
+
+    def save(self, path: str | Path) -> None:
+        """Write the model as JSON: kernel, parameters, labels, scaling, support vectors."""
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "kernel": self.kernel,
+            "kernel_parameters": self.kernel_parameters,
+            "parameters": self.parameters,
+            "labels": self.labels.tolist(),
+            "n_support": self.n_support.tolist(),
+            "offsets": self.offsets.tolist(),
+            "coefficients": self.coefficients.tolist(),
+            "support_vectors": self.support_vectors.tolist(),
+            "scaling": None
+            if self.scaling is None
+            else {
+                "shift": self.scaling.shift.tolist(),
+                "factor": self.scaling.factor.tolist(),
+            },
+        }
+        _write(path, json.dumps(content, default=_plain_number, allow_nan=False))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Predictor":
+        """Read a model that `save` has written.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, or something else.
+        """
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(
+                f"{path} must be a model in JSON, got a damaged file: {error}."
+            ) from error
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ValueError(f"{path} must be a model that Predictor.save has written.")
+        if content.get("version") != VERSION:
+            raise ValueError(
+                f"{path} must have version {VERSION} of the format, got {content.get('version')!r}."
+            )
+        try:
+            scaling = content["scaling"]
+            model = cls(
+                kernel=content["kernel"],
+                kernel_parameters={
+                    name: float(value) for name, value in content["kernel_parameters"].items()
+                },
+                labels=np.array(content["labels"]),
+                support_vectors=np.array(content["support_vectors"], dtype=float),
+                n_support=np.array(content["n_support"], dtype=int),
+                coefficients=np.array(content["coefficients"], dtype=float),
+                offsets=np.array(content["offsets"], dtype=float),
+                parameters=content["parameters"],
+                scaling=scaling
+                and Scaling(
+                    np.array(scaling["shift"], dtype=float),
+                    np.array(scaling["factor"], dtype=float),
+                ),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ValueError(
+                f"{path} must hold a whole model, got a damaged one: {error}."
+            ) from error
+        return _checked(model, path)
+
+    def save_libsvm(self, path: str | Path) -> None:
+        """Write the model in LIBSVM's text format, which knows neither scaling nor parameters.
+
+        Labels that are not whole numbers are written as 0, 1, ... in sorted order.
+        """
+        whole = self.labels.dtype.kind in "iu" or (
+            self.labels.dtype.kind == "f" and (self.labels == self.labels.astype(int)).all()
+        )
+        labels = self.labels.astype(int) if whole else np.arange(len(self.labels))
+        lines = ["svm_type c_svc", f"kernel_type {_LIBSVM_NAMES[self.kernel]}"]
+        for name in ("degree", "gamma", "coef0"):
+            if name in self.kernel_parameters:
+                value = self.kernel_parameters[name]
+                lines.append(f"{name} {int(value) if name == 'degree' else repr(value)}")
+        lines += [
+            f"nr_class {len(labels)}",
+            f"total_sv {len(self.support_vectors)}",
+            # There a positive value is a vote for the first class.
+            "rho " + " ".join(repr(float(offset)) for offset in self.offsets),
+            "label " + " ".join(str(label) for label in labels),
+            "nr_sv " + " ".join(str(count) for count in self.n_support),
+            "SV",
+        ]
+        for coefficients, vector in zip(-self.coefficients.T, self.support_vectors, strict=True):
+            numbers = [repr(float(value)) for value in coefficients]
+            numbers += [f"{j + 1}:{float(vector[j])!r}" for j in np.flatnonzero(vector)]
+            lines.append(" ".join(numbers))
+        _write(path, "\n".join(lines) + "\n")
+
+    @classmethod
+    def load_libsvm(cls, path: str | Path, *, n_features: int | None = None) -> "Predictor":
+        """Read a C-SVC model in LIBSVM's text format.
+
+        Parameters
+        ----------
+        path
+            The file.
+        n_features
+            Number of features; by default the highest that a support vector uses.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, or holds another kind of model.
+        """
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} must be a LIBSVM model, got a binary file.") from error
+        lines = iter(text.splitlines())
+        header = _libsvm_header(lines, path)
+        try:
+            kernel = {name: ours for ours, name in _LIBSVM_NAMES.items()}[header["kernel_type"]]
+            values = {name: float(header[name]) for name in _KERNELS[kernel]}
+            labels = np.array([int(label) for label in header["label"].split()])
+            rows = [_libsvm_row(line, len(labels) - 1) for line in lines if line.strip()]
+            if len(rows) != int(header["total_sv"]):
+                raise ValueError(f"{len(rows)} of {header['total_sv']} support vectors")
+            width = max([n_features or 0, *(j for _, entries in rows for j in entries)])
+            vectors = np.zeros((len(rows), width))
+            for i, (_, entries) in enumerate(rows):
+                vectors[i, [j - 1 for j in entries]] = list(entries.values())
+            model = cls(
+                kernel=kernel,
+                kernel_parameters=values,
+                labels=labels,
+                support_vectors=vectors,
+                n_support=np.array([int(count) for count in header["nr_sv"].split()]),
+                coefficients=-np.array([coefficients for coefficients, _ in rows]).T,
+                offsets=np.array([float(rho) for rho in header["rho"].split()]),
+                parameters={},
+            )
+        except (KeyError, ValueError, IndexError) as error:
+            raise ValueError(
+                f"{path} must be a whole LIBSVM model, got a damaged one: {error}."
+            ) from error
+        return _in_sorted_order(_checked(model, path))
+
+
+def _libsvm_header(lines: Iterator[str], path: str | Path) -> dict[str, str]:
+    """Return the lines before the support vectors, by name."""
+    header: dict[str, str] = {}
+    for line in lines:
+        if line.strip() == "SV":
+            break
+        name, _, value = line.partition(" ")
+        header[name] = value.strip()
+    else:
+        raise ValueError(f"{path} must be a LIBSVM model, got a file without support vectors.")
+    if header.get("svm_type") != "c_svc":
+        raise ValueError(
+            f"{path} must hold a model of type c_svc, got {header.get('svm_type', 'none')!r}."
+        )
+    if header.get("kernel_type") not in _LIBSVM_NAMES.values():
+        raise ValueError(
+            f"{path} must have one of the kernels {sorted(_LIBSVM_NAMES.values())}, "
+            f"got {header.get('kernel_type', 'none')!r}."
+        )
+    return header
+
+
+def _libsvm_row(line: str, count: int) -> tuple[list[float], dict[int, float]]:
+    """Return the coefficients and the entries of one support vector."""
+    words = line.split()
+    entries = dict(word.split(":") for word in words[count:])
+    coefficients = [float(word) for word in words[:count]]
+    if len(coefficients) < count:
+        raise ValueError(f"a support vector has {len(coefficients)} of {count} coefficients")
+    return coefficients, {int(j): float(value) for j, value in entries.items()}
+
+
+def _in_sorted_order(model: Predictor) -> Predictor:
+    """Return the model with its classes in sorted order of their labels.
+
+    LIBSVM's own programs number classes in the order in which they meet them.
+    """
+    order = np.argsort(model.labels)
+    k = len(order)
+    if (order == np.arange(k)).all():
+        return model
+    ends = np.concatenate([[0], np.cumsum(model.n_support)])
+    rows = np.concatenate([np.arange(ends[c], ends[c + 1]) for c in order])
+    column = {pair: index for index, pair in enumerate(pairs_of(k))}
+    offsets = np.empty(len(model.offsets))
+    coefficients = np.empty_like(model.coefficients)
+    new_ends = np.concatenate([[0], np.cumsum(model.n_support[order])])
+    for index, (first, second) in enumerate(pairs_of(k)):
+        old_first, old_second = int(order[first]), int(order[second])
+        sign = 1.0 if old_first < old_second else -1.0
+        old_pair = min(old_first, old_second), max(old_first, old_second)
+        offsets[index] = sign * model.offsets[column[old_pair]]
+        for new, other, old, old_other in (
+            (first, second, old_first, old_second),
+            (second, first, old_second, old_first),
+        ):
+            to = slice(new_ends[new], new_ends[new + 1])
+            source = slice(ends[old], ends[old + 1])
+            coefficients[other - (other > new), to] = (
+                sign * model.coefficients[old_other - (old_other > old), source]
+            )
+    return replace(
+        model,
+        labels=model.labels[order],
+        n_support=model.n_support[order],
+        support_vectors=model.support_vectors[rows],
+        coefficients=coefficients,
+        offsets=offsets,
+    )
+
+
+def _checked(model: Predictor, path: str | Path) -> Predictor:
+    """Return the model, if its parts fit together."""
+    k, n = len(model.labels), len(model.support_vectors)
+    wanted = {
+        "kernel_parameters": (
+            set(model.kernel_parameters),
+            set(_KERNELS.get(model.kernel, ("a known kernel",))),
+        ),
+        "n_support": ((len(model.n_support), int(model.n_support.sum())), (k, n)),
+        "coefficients": (model.coefficients.shape, (k - 1, n)),
+        "offsets": (model.offsets.shape, (k * (k - 1) // 2,)),
+        "support_vectors": (model.support_vectors.ndim, 2),
+    }
+    for name, (got, want) in wanted.items():
+        if got != want:
+            raise ValueError(f"{path} must hold a whole model: `{name}` must be {want}, got {got}.")
+    numbers = (model.support_vectors, model.coefficients, model.offsets)
+    if not all(np.isfinite(part).all() for part in numbers):
+        raise ValueError(f"{path} must hold finite numbers.")
+    if not all(math.isfinite(value) for value in model.kernel_parameters.values()):
+        raise ValueError(f"{path} must hold finite kernel parameters.")
+    return model
+
+
+def _scaling_of(scaler: Any) -> Scaling:
+    """Return what a fitted scaler of scikit-learn does."""
+    if hasattr(scaler, "min_"):  # MinMaxScaler: x * scale_ + min_
+        return Scaling(-scaler.min_ / scaler.scale_, np.asarray(scaler.scale_, dtype=float))
+    if hasattr(scaler, "mean_") or hasattr(scaler, "var_"):  # StandardScaler
+        count = scaler.n_features_in_
+        mean = np.zeros(count) if scaler.mean_ is None else scaler.mean_
+        scale = np.ones(count) if scaler.scale_ is None else scaler.scale_
+        return Scaling(np.asarray(mean, dtype=float), 1 / np.asarray(scale, dtype=float))
+    raise TypeError(
+        f"`scaler` must be a fitted MinMaxScaler or StandardScaler, got {type(scaler).__name__}."
+    )
+
+
+def _plain_number(value: Any) -> Any:
+    """Return NumPy's numbers as plain ones, for JSON."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"`parameters` must hold numbers and text, got {type(value).__name__}.")
+
+
+def _write(path: str | Path, text: str) -> None:
+    """Write a file in one step: a crash leaves the old one, never half of a new one."""
+    path = Path(path)
+    draft = path.with_name(path.name + ".part")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
+
+
+_KERNEL_FUNCTIONS: dict[str, Callable[..., FloatArray]] = {
+    "rbf": rbf_kernel,
+    "linear": linear_kernel,
+    "poly": polynomial_kernel,
+}
