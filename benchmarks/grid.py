@@ -20,7 +20,7 @@ from benchmarks.data import Split, load
 from benchmarks.runner import RESULTS, ResultFile
 from span_hpo import RBF, Problem, leave_one_out, solve
 from span_hpo.arrays import FloatArray
-from span_hpo.gram import KernelMatrix
+from span_hpo.gram import KernelBlocks
 from span_hpo.kernels import KernelCache
 from span_hpo.metrics import METRICS
 from span_hpo.weighting import COST_RANGE
@@ -59,7 +59,7 @@ def _run(name: str, folder: Path) -> ResultFile:
 
 
 @functools.cache
-def _prepared(name: str) -> tuple[Split, KernelMatrix, FloatArray]:
+def _prepared(name: str) -> tuple[Split, KernelBlocks, FloatArray]:
     """Return a data set, its kernel matrix, and the kernel between training and test rows."""
     split = load(name)
     gamma = 1 / split.X_train.shape[1]

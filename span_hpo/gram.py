@@ -11,6 +11,8 @@ from span_hpo.arrays import FloatArray, IndexArray
 _ASYMMETRY = 1e-8  # relative to the largest entry of a given kernel matrix
 _SPARSE_SHARE = 0.2  # below this share of nonzero coefficients, gathering rows beats dsymv
 
+_BLOCK_ENTRIES = 8_000_000  # of a kernel matrix that are formed at once, if it is not held
+
 Rows: TypeAlias = IndexArray | slice
 ALL: slice = slice(None)
 
@@ -81,6 +83,21 @@ class KernelSubset:
         return self.whole.block(self.rows[rows], self.rows[columns])
 
 
+def is_held(K: KernelBlocks) -> bool:
+    """Tell whether the whole matrix may be formed, so that LIBSVM can work on it.
+
+    A kernel that says no has `X`, ``svc_arguments()`` and ``take(rows)`` for a fit on features.
+    """
+    held: bool = getattr(K, "held", True)
+    return held
+
+
+def subset(K: KernelBlocks, rows: IndexArray) -> KernelBlocks:
+    """Return the kernel of some of the rows, without a copy of a matrix."""
+    take = getattr(K, "take", None)
+    return KernelSubset(K, rows) if take is None else take(rows)
+
+
 def as_kernel_blocks(K: Any) -> KernelBlocks:
     """Return `K` itself if it gives blocks, else the checked matrix that it holds.
 
@@ -129,4 +146,9 @@ def kernel_times(K: KernelBlocks, rows: IndexArray, coefficients: FloatArray) ->
         # Symmetric: dsymv reads half of the matrix; the transpose is Fortran order, so no copy.
         product: FloatArray = blas.dsymv(1.0, K.values.T, everywhere)
         return product
-    return coefficients @ K.block(rows, ALL)
+    product = np.zeros(len(K))
+    at_once = max(1, _BLOCK_ENTRIES // len(K))
+    for start in range(0, len(rows), at_once):
+        part = slice(start, start + at_once)
+        product += coefficients[part] @ K.block(rows[part], ALL)
+    return product

@@ -6,13 +6,14 @@ kernel parameter changes. That is what makes a trial cheaper than a fit on the f
 """
 
 import functools
+import os
 import pickle
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -22,7 +23,7 @@ from sklearn.metrics.pairwise import laplacian_kernel
 from span_hpo.arrays import FloatArray, IndexArray
 from span_hpo.checks import real, whole
 from span_hpo.errors import SolverError
-from span_hpo.gram import KernelMatrix, checked_matrix
+from span_hpo.gram import KernelBlocks, KernelMatrix, Rows, checked_matrix
 from span_hpo.space import Float, Hyperparameter, Params, Space, searched, value_of
 
 _CANCELLED = 1e-6  # squared distances below this share of the norms are formed from differences
@@ -30,6 +31,8 @@ _PAIRS_AT_ONCE = 100_000  # pairs of rows whose differences are held in memory t
 _TYPICAL_RANGE = 1e-300, 1e300  # (squared) distances for which a width can be written
 _HIGHEST_DEGREE = 1000
 _SPARSE_ROWS_AT_ONCE = 1000  # whose products with all others are sparse for a moment
+_DIAGONAL_ROWS = 500  # of which the diagonal of a kernel is computed together
+_UNKNOWN_MEMORY = 2000.0  # megabytes
 _MEDIAN_ROWS = 2000  # rows that the default widths look at
 
 T = TypeVar("T")
@@ -62,6 +65,16 @@ class Kernel(ABC):
     @abstractmethod
     def statistic(self, X: Any) -> FloatArray:
         """Return what the kernel matrix is a function of, whatever the hyperparameters are."""
+
+    def shifted(self, X: Any) -> Any:
+        """Return features that give the same kernel, with less rounding if possible."""
+        return X
+
+    def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
+        """Return the statistic of the rows of X with those of Z."""
+        raise ValueError(
+            f"`memory_limit` must allow for the whole kernel matrix with {type(self).__name__}."
+        )
 
     def restrict(self, statistic: FloatArray, rows: IndexArray) -> FloatArray:
         """Return the statistic of some of the rows."""
@@ -101,6 +114,14 @@ class RBF(Kernel):
     def statistic(self, X: Any) -> FloatArray:
         """Return the squared distances."""
         return _squared_distances(X)
+
+    def shifted(self, X: Any) -> Any:
+        """Return the features about their mean; sparse ones as they are, to stay sparse."""
+        return X if issparse(X) else X - X.mean(axis=0)
+
+    def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
+        """Return the squared distances of the rows of X from those of Z."""
+        return _cross_squared_distances(X, Z)
 
     def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
         """Return ``exp(-gamma D^2)``."""
@@ -155,6 +176,10 @@ class Linear(Kernel):
         """Return the inner products."""
         return _inner_products(X)
 
+    def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
+        """Return the inner products of the rows of X with those of Z."""
+        return _products(X, Z)
+
     def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
         """Return the inner products themselves."""
         return statistic
@@ -202,6 +227,10 @@ class Polynomial(Kernel):
     def statistic(self, X: Any) -> FloatArray:
         """Return the inner products."""
         return _inner_products(X)
+
+    def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
+        """Return the inner products of the rows of X with those of Z."""
+        return _products(X, Z)
 
     def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
         """Return ``(gamma x'z + coef0)^degree``."""
@@ -308,11 +337,63 @@ def as_kernel(kernel: Any) -> Kernel:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class FeatureKernel:
+    """A kernel matrix that is never held: blocks of it are computed from the features.
+
+    Attributes
+    ----------
+    kernel
+        The kernel.
+    X
+        Features, shape (l, d).
+    values
+        Its hyperparameters.
+    """
+
+    kernel: Kernel
+    X: Any
+    values: dict[str, Any]
+    held: ClassVar[bool] = False
+
+    def __len__(self) -> int:
+        count: int = self.X.shape[0]
+        return count
+
+    def diagonal(self) -> FloatArray:
+        """Return ``K_ii`` of every row."""
+        return self._diagonal
+
+    @functools.cached_property
+    def _diagonal(self) -> FloatArray:
+        parts = []
+        for start in range(0, len(self), _DIAGONAL_ROWS):
+            rows = self.X[start : start + _DIAGONAL_ROWS]
+            statistic = self.kernel.cross_statistic(rows, rows)
+            parts.append(self.kernel.matrix(statistic.diagonal().copy(), **self.values))
+        return np.concatenate(parts)
+
+    def block(self, rows: Rows, columns: Rows) -> FloatArray:
+        """Return ``K_ij`` for the given rows and columns, a new array."""
+        statistic = self.kernel.cross_statistic(self.X[rows], self.X[columns])
+        return np.ascontiguousarray(self.kernel.matrix(statistic, **self.values))
+
+    def take(self, rows: IndexArray) -> "FeatureKernel":
+        """Return the kernel of some of the rows."""
+        return FeatureKernel(self.kernel, self.X[rows], self.values)
+
+    def svc_arguments(self) -> dict[str, Any]:
+        """Return the arguments of an ``SVC`` with this kernel."""
+        return self.kernel.svc_arguments(**self.values)
+
+
 class KernelCache:
     """The kernel matrices of one data set, shared by threads and left out of pickles.
 
     The statistic is computed once and the last kernel matrix is kept, so trials that change only
     costs build no matrix at all. A matrix that several threads ask for at once is built by one.
+    Where matrices do not fit into the memory limit none is held: kernels are computed from the
+    features, block by block.
 
     Parameters
     ----------
@@ -320,25 +401,47 @@ class KernelCache:
         A kernel with its defaults filled in.
     X
         Features, shape (l, d), or the kernel matrix for `Precomputed`.
+    memory_limit
+        Megabytes for matrices of l x l numbers.
     """
 
-    def __init__(self, kernel: Kernel, X: Any) -> None:
+    def __init__(self, kernel: Kernel, X: Any, memory_limit: float | None = None) -> None:
         self.kernel = kernel
         self.X = X
+        self.memory_limit = default_memory_limit() if memory_limit is None else memory_limit
         self._fixed = None if kernel.space else kernel.values({})
+        self._shifted: _Latest[Any] = _Latest()
         self._statistic: _Latest[FloatArray] = _Latest()
         self._matrix: _Latest[KernelMatrix] = _Latest()
 
-    def matrix(self, params: Params, rows: IndexArray | None = None) -> KernelMatrix:
+    def matrix(self, params: Params, rows: IndexArray | None = None) -> KernelBlocks:
         """Return the kernel matrix of all rows, or of some of them in the given order."""
         values = self.kernel.values(params) if self._fixed is None else self._fixed
+        count = self.X.shape[0]
+        if not self._fits(count):
+            if rows is not None and self._fits(len(rows)):
+                return self._build(self.kernel.statistic(self.X[rows]), values)
+            X = self._shifted.get((), lambda: self.kernel.shifted(self.X))
+            return FeatureKernel(self.kernel, X if rows is None else X[rows], values)
         key = _key({name: values[name] for name in self.kernel.space})
+        if self._fixed is not None:
+            # One matrix for all trials: what it is made of is not needed again.
+            K = self._matrix.get(key, lambda: self._build(self.kernel.statistic(self.X), values))
+            return K if rows is None else KernelMatrix(K.block(rows, rows))
         statistic = self._statistic.get((), lambda: self.kernel.statistic(self.X))
-        if rows is not None and self.kernel.space and not self._matrix.holds(key):
+        if rows is not None and not self._matrix.holds(key):
             # Widths differ from trial to trial: build no more than this one looks at.
             return self._build(self.kernel.restrict(statistic, rows), values)
         K = self._matrix.get(key, lambda: self._build(statistic, values))
         return K if rows is None else KernelMatrix(K.block(rows, rows))
+
+    def _fits(self, count: int) -> bool:
+        """Tell whether the matrices of so many rows fit into the memory limit."""
+        if isinstance(self.kernel, Precomputed):
+            return True  # it is there already
+        matrices = 1.0 if self._fixed is not None else 2.0
+        # LIBSVM keeps one of its own in single precision.
+        return 8e-6 * (matrices + 0.5) * count**2 <= self.memory_limit
 
     def _build(self, statistic: FloatArray, values: dict[str, Any]) -> KernelMatrix:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -347,7 +450,16 @@ class KernelCache:
         return KernelMatrix(K)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return KernelCache, (self.kernel, self.X)
+        return KernelCache, (self.kernel, self.X, self.memory_limit)
+
+
+def default_memory_limit() -> float:
+    """Return a quarter of the machine's memory, in megabytes."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return _UNKNOWN_MEMORY  # a system that does not tell
+    return total / 4e6
 
 
 class _Latest(Generic[T]):
@@ -417,6 +529,29 @@ def _gram(X: Any) -> FloatArray:
         block = slice(start, start + _SPARSE_ROWS_AT_ONCE)
         gram[block] = (X[block] @ X.T).toarray()
     return gram
+
+
+def _products(X: Any, Z: Any) -> FloatArray:
+    """Return ``X Z'`` as an array."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        products = X @ Z.T
+        products = products.toarray() if issparse(products) else products
+    _check_overflow(products, "inner products of the rows", "scale the features")
+    result: FloatArray = products
+    return result
+
+
+def _cross_squared_distances(X: Any, Z: Any) -> FloatArray:
+    """Return ``|x_i - z_j|^2``; close rows from their differences, as in `_squared_distances`."""
+    norms_X, norms_Z = _squared_norms(X), _squared_norms(Z)
+    squared: FloatArray = np.add.outer(norms_X, norms_Z)
+    cancelled = _CANCELLED * squared
+    squared -= 2 * _products(X, Z)
+    first, second = np.nonzero(squared <= cancelled)
+    for start in range(0, len(first), _PAIRS_AT_ONCE):
+        i, j = first[start : start + _PAIRS_AT_ONCE], second[start : start + _PAIRS_AT_ONCE]
+        squared[i, j] = _squared_norms(X[i] - Z[j])
+    return squared
 
 
 def _squared_norms(X: Any) -> FloatArray:

@@ -111,6 +111,10 @@ class SpanObjective:
         Weight of each row in the metric, shape (l,).
     tol, max_iter
         Stopping tolerance and iteration limit of LIBSVM.
+    memory_limit
+        Megabytes for kernel matrices, shared by all threads; by default a quarter of the machine's
+        memory. Beyond it fits work on the features, and only the parts of the kernel matrix that
+        are needed are formed, block by block (kernels rbf, linear and poly).
 
     Attributes
     ----------
@@ -132,6 +136,7 @@ class SpanObjective:
         metric_weight: Any = None,
         tol: float = DEFAULT_TOL,
         max_iter: int = DEFAULT_MAX_ITER,
+        memory_limit: float | None = None,
     ) -> None:
         if not isinstance(loo_method, str) or loo_method not in METHODS:
             raise ValueError(f"`loo_method` must be one of {list(METHODS)}, got {loo_method!r}.")
@@ -152,7 +157,9 @@ class SpanObjective:
         self.space: Space = merged_space(
             {"the kernel": self.kernel.space, "the weighting": self.weighting.space}
         )
-        self._kernels = KernelCache(self.kernel, self.data.X)
+        if memory_limit is not None:
+            memory_limit = real("memory_limit", memory_limit, at_least=0)
+        self._kernels = KernelCache(self.kernel, self.data.X, memory_limit)
         self._check_middle()
 
     def evaluate(self, params: Params, rows: int | None = None) -> Evaluation:

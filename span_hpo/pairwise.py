@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray, read_only
-from span_hpo.gram import ALL, KernelBlocks, KernelSubset
+from span_hpo.gram import KernelBlocks, kernel_times, subset
 from span_hpo.solver import DualSolution, Problem, solve
 
 
@@ -85,11 +85,11 @@ def solve_pairs(
     for column, (first, second) in enumerate(pairs):
         rows = np.flatnonzero((codes == first) | (codes == second))
         y = np.where(codes[rows] == second, 1.0, -1.0)
-        problem = Problem(KernelSubset(K, rows), y, costs[rows])
+        problem = Problem(subset(K, rows), y, costs[rows])
         solution = solve(problem, tol=tol, max_iter=max_iter)
         support = np.flatnonzero(solution.alpha)
         beta = (y * solution.alpha)[support]
-        values[:, column] = beta @ K.block(rows[support], ALL) + solution.b
+        values[:, column] = kernel_times(K, rows[support], beta) + solution.b
         values[rows, column] = solution.decision_values
         all_rows.append(rows)
         solutions.append(solution)

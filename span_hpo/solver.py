@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import sklearn
+from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
@@ -29,8 +30,10 @@ from span_hpo.gram import (
     KernelBlocks,
     KernelMatrix,
     as_kernel_blocks,
+    is_held,
     kernel_product,
     largest_entry,
+    subset,
 )
 from span_hpo.hull import Hull, in_bound_hull
 from span_hpo.polish import (
@@ -47,6 +50,7 @@ DEFAULT_TOL = 1e-3  # LIBSVM's stopping tolerance, in units of the margin
 DEFAULT_MAX_ITER = 1_000_000
 _SINGLE_RANGE = 1e-20, 1e20  # kernel values that LIBSVM's single precision holds with room to spare
 _MOST_ITERATIONS = 2**31 - 1  # LIBSVM counts in 32 bits
+_FEATURE_CACHE = 200.0  # megabytes of kernel rows that LIBSVM keeps when it works on features
 _CACHE_LIMIT = 2000.0  # megabytes; LIBSVM allocates only what it uses
 
 
@@ -90,7 +94,9 @@ class Problem:
 
     def take(self, rows: IndexArray) -> "Problem":
         """Return the problem of some of the rows."""
-        return Problem(KernelMatrix(self.K.block(rows, rows)), self.y[rows], self.costs[rows])
+        # A copy: faster than a view for a matrix in memory, and all of it is needed.
+        K = KernelMatrix(self.K.block(rows, rows)) if is_held(self.K) else subset(self.K, rows)
+        return Problem(K, self.y[rows], self.costs[rows])
 
 
 def checked_costs(costs: Any, y: Array) -> FloatArray:
@@ -302,6 +308,8 @@ def _libsvm_alpha(
     At a bound they equal 0 or the cost bit for bit, so the split into in-bound and bounded rows
     needs no tolerance.
     """
+    if not is_held(K):
+        return _fit_on_features(K, y, costs, tol, max_iter)
     fit = _private_fit() or _public_fit
     matrix = np.ascontiguousarray(K.block(ALL, ALL))
     unit = _kernel_unit(largest_entry(K))
@@ -318,6 +326,22 @@ def _libsvm_alpha(
     if not np.isfinite(alpha.sum()):
         raise SolverError("LIBSVM returned dual variables that are not finite.")
     return alpha, finished
+
+
+def _fit_on_features(
+    K: Any, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
+) -> tuple[FloatArray, bool]:
+    """Return LIBSVM's dual variables where the kernel matrix is not held: it works on features."""
+    svc = SVC(C=1.0, tol=tol, max_iter=max_iter, cache_size=_FEATURE_CACHE, **K.svc_arguments())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        svc.fit(K.X, (y < 0).astype(float), sample_weight=costs)
+    coefficients = svc.dual_coef_
+    if issparse(coefficients):
+        coefficients = coefficients.toarray()
+    alpha = np.zeros(len(y))
+    alpha[svc.support_] = np.minimum(np.abs(coefficients[0]), costs[svc.support_])
+    return alpha, svc.fit_status_ == 0
 
 
 def _kernel_unit(largest: float) -> float:

@@ -21,7 +21,7 @@ import numpy as np
 
 from span_hpo.arrays import FloatArray, IndexArray
 from span_hpo.certificates import Proofs, upper_bounds
-from span_hpo.gram import ALL, KernelSubset, kernel_product, largest_entry
+from span_hpo.gram import ALL, kernel_product, largest_entry, subset
 from span_hpo.jit import compiled
 from span_hpo.polish import DualPoint, margin_noise, offset_ends, polished, violation_limit
 from span_hpo.solver import DualSolution
@@ -77,13 +77,13 @@ def stopped_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) ->
             proofs.margin[i], proofs.proven[i] = problem.y[r] * (F[r] + b), True
         else:
             kept = np.flatnonzero(costs)
-            subset = KernelSubset(problem.K, kept)
+            others = subset(problem.K, kept)
             y, alpha = problem.y[kept], alpha[kept]
-            start = DualPoint(subset, y, costs[kept], alpha, kernel_product(subset, y * alpha))
+            start = DualPoint(others, y, costs[kept], alpha, kernel_product(others, y * alpha))
             end = polished(start)
             value = float(K[r, kept] @ (y * end.alpha)) + end.offset()
             proofs.margin[i] = problem.y[r] * value
-            noise = margin_noise(end.alpha, largest_entry(subset))
+            noise = margin_noise(end.alpha, largest_entry(others))
             solved = end.optimal and end.offset_gap <= violation_limit(noise)
             proofs.exact[i] = proofs.proven[i] = solved
     return proofs
