@@ -77,6 +77,7 @@ def path_figure(file: Path) -> None:
 def growth_figure(file: Path) -> None:
     """Draw the cost of exact leave-one-out, in fits, against the rows for several costs."""
     from matplotlib import pyplot as plt
+    from matplotlib import ticker
 
     rows = read_rows(RESULTS / "growth.csv")
     names = list(dict.fromkeys(row["dataset"] for row in rows))
@@ -99,7 +100,11 @@ def growth_figure(file: Path) -> None:
             axes.axhline(1, color=_GREY, lw=0.8)
             axes.set_xscale("log", base=2)
             axes.set_yscale("log")
-            axes.set_title(f"{name}: {what}", fontsize=10)
+            axes.set_ylim(0.005, 10)
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+            title = "classes only" if what == "classes" else "all values"
+            axes.set_title(f"{name.removeprefix('ida_')}: {title}", fontsize=10)
             if column == 0:
                 axes.set_ylabel("CPU time / SVC.fit")
             if line == 1:
