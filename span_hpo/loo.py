@@ -174,7 +174,7 @@ def _answers(solution: DualSolution, method: str, complete: bool, n_jobs: int) -
     elif method == "span" or (method == "exact" and not complete):
         proofs.put(proofs.open, certified(solution, proofs.open))
     needed = np.flatnonzero(undefined & ~proofs.exact) if method == "span" else proofs.open
-    if optimal and method in ("span", "exact"):
+    if len(needed) and optimal and method in ("span", "exact"):
         to_end = complete or method == "span"
         proofs.put(needed, follow_rows(solution, needed, complete=to_end, threads=n_jobs))
         needed = needed[~proofs.proven[needed]]
