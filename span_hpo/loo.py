@@ -86,6 +86,7 @@ def leave_one_out(
     solution: DualSolution | PairwiseSolution,
     method: str = "span",
     complete: bool = False,
+    certify: bool = True,
     n_jobs: int = 1,
 ) -> LeaveOneOut:
     """Find the decision value that every row would get if it were left out.
@@ -111,6 +112,9 @@ def leave_one_out(
         "span", "exact", "refit" or "stopping".
     complete
         For "exact" and "stopping": go on until the value itself is known, not only its sign.
+    certify
+        For "span": prove what the fit alone can prove. Without it the values are the same, and
+        only zero rows and rows that follow their path are certified.
     n_jobs
         Threads that follow dual paths, if Numba is installed. More than one pays for a single large
         fit; in a search it is better to run trials in parallel.
@@ -136,9 +140,9 @@ def leave_one_out(
         raise ValueError(f"`method` must be one of {list(METHODS)}, got {method!r}.")
     n_jobs = whole("n_jobs", n_jobs, at_least=1)
     if isinstance(solution, PairwiseSolution):
-        found = [_answers(part, method, complete, n_jobs) for part in solution.solutions]
+        found = [_answers(part, method, complete, certify, n_jobs) for part in solution.solutions]
         return _elected(solution, method, found)
-    return _summary(solution, method, _answers(solution, method, complete, n_jobs))
+    return _summary(solution, method, _answers(solution, method, complete, certify, n_jobs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +167,9 @@ class _Answers:
     n_refit: int
 
 
-def _answers(solution: DualSolution, method: str, complete: bool, n_jobs: int) -> _Answers:
+def _answers(
+    solution: DualSolution, method: str, complete: bool, certify: bool, n_jobs: int
+) -> _Answers:
     """Answer for all rows of one fit."""
     spans = None if method == "refit" else free_squared_spans(solution)
     undefined = np.zeros(len(solution.alpha), dtype=bool) if spans is None else np.isnan(spans)
@@ -171,7 +177,7 @@ def _answers(solution: DualSolution, method: str, complete: bool, n_jobs: int) -
     proofs = _known(solution, optimal, zero_rows=method != "refit")
     if method == "stopping":
         proofs.put(proofs.open, stopped_rows(solution, proofs.open, complete=complete))
-    elif method == "span" or (method == "exact" and not complete):
+    elif (method == "span" and certify) or (method == "exact" and not complete):
         proofs.put(proofs.open, certified(solution, proofs.open))
     needed = np.flatnonzero(undefined & ~proofs.exact) if method == "span" else proofs.open
     if len(needed) and optimal and method in ("span", "exact"):

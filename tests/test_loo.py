@@ -240,3 +240,14 @@ def test_unknown_method_is_named():
     """A method that does not exist lists those that do."""
     with pytest.raises(ValueError, match=r"`method` must be one of \['span', .*\], got 'cv'"):
         leave_one_out(solve(moons_problem(10)), method="cv")
+
+
+def test_certificates_can_be_left_out():
+    """Without them the values are the same, bounds are wider, and still contain the truth."""
+    for seed in range(20):
+        solution = solve(random_problem(seed))
+        with_them, without = leave_one_out(solution), leave_one_out(solution, certify=False)
+        np.testing.assert_array_equal(with_them.decision_values, without.decision_values)
+        exact = leave_one_out(solution, "exact").error
+        assert without.error_bounds[0] <= with_them.error_bounds[0] <= exact
+        assert exact <= with_them.error_bounds[1] <= without.error_bounds[1]
