@@ -184,7 +184,8 @@ def _answers(
         to_end = complete or method == "span"
         proofs.put(needed, follow_rows(solution, needed, complete=to_end, threads=n_jobs))
         needed = needed[~proofs.proven[needed]]
-    proofs.put(needed, _refitted(solution, needed))
+    if len(needed):
+        proofs.put(needed, _refitted(solution, needed))
     tiny = proofs.exact & (np.abs(proofs.margin) <= zero_width(solution.margin_noise))
     proofs.margin[tiny] = 0.0
     y = solution.problem.y

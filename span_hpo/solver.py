@@ -177,7 +177,7 @@ class DualSolution:
         inside = np.flatnonzero(self.in_bound)
         return in_bound_hull(self.problem.K.block(inside, inside))
 
-    @property
+    @functools.cached_property
     def margin_noise(self) -> float:
         """How far rounding may move a decision value."""
         return margin_noise(self.alpha, largest_entry(self.problem.K))
