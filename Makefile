@@ -24,6 +24,7 @@ bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks exact
 	$(BIN)/python -m benchmarks growth
 	$(BIN)/python -m benchmarks rivals
+	$(BIN)/python -m benchmarks large
 	$(BIN)/python -m benchmarks tables
 	$(BIN)/python -m benchmarks figures
 

@@ -3,7 +3,7 @@
 import argparse
 from types import ModuleType
 
-from benchmarks import exact, figures, grid, growth, rivals, speed, tables
+from benchmarks import exact, figures, grid, growth, large, rivals, speed, tables
 
 
 def _first_line(module: ModuleType) -> str:
@@ -20,6 +20,7 @@ def main() -> None:
         "exact": exact,
         "growth": growth,
         "rivals": rivals,
+        "large": large,
     }
     for name, module in measured.items():
         command = commands.add_parser(name, help=_first_line(module))

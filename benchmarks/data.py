@@ -67,3 +67,18 @@ def load(name: str, split: int = 0, rows: int | None = None) -> Split:
     low, high = X[train].min(axis=0), X[train].max(axis=0)
     X = (X - low) / np.where(high > low, high - low, 1.0)
     return Split(name, X[train], y[train], X[test], y[test])
+
+
+def load_pair(name: str) -> tuple[FloatArray, FloatArray]:
+    """Return the official training rows of a large set: "mnist_3_6", pixels in [0, 1]; "ijcnn1"."""
+    folder = data_folder()
+    if folder is None:
+        raise FileNotFoundError("The benchmarks need real data: set SPAN_HPO_DATA to a folder.")
+    digits = [int(part) for part in name.split("_")[1:]]
+    with np.load(folder / f"{name.split('_')[0]}.npz", allow_pickle=False) as arrays:
+        train = arrays["train_idx"][0]
+        X, y = arrays["X"][train], arrays["y"][train]
+    if digits:
+        chosen = np.isin(y, digits)
+        X, y = X[chosen] / 255.0, np.where(y[chosen] == digits[1], 1, -1)
+    return X.astype(float), y.astype(float)

@@ -168,8 +168,16 @@ def _as_sparse_features(X: Any) -> Any:
     """Return a copy in compressed rows, float64, sorted and without repeated entries."""
     _check_shape(X.shape)
     features = sparse.csr_array(X, copy=True)
-    features.data = _finite(features.data, "X")
+    features.data = _as_floats(features.data, "X")
     features.sum_duplicates()
+    finite = np.isfinite(features.data)
+    if not finite.all():
+        first = int((~finite).argmax())
+        row = int(np.searchsorted(features.indptr, first, side="right")) - 1
+        raise ValueError(
+            f"`X` must be finite, got {features.data[first]} in row {row}, "
+            f"column {features.indices[first]}."
+        )
     if max(features.shape[1], features.nnz) < 2**31:
         # LIBSVM counts in 32 bits.
         features.indices = features.indices.astype(np.int32)
@@ -192,15 +200,19 @@ def _unmasked(values: Any, name: str) -> Array:
     return np.asarray(values)
 
 
-def _finite(values: Array, name: str) -> FloatArray:
+def _as_floats(values: Array, name: str) -> FloatArray:
     text = values.dtype.kind == "O" and any(isinstance(value, str) for value in values.flat)
     if values.dtype.kind not in "fiubO" or text:
         kind = "text" if text else f"dtype {values.dtype}"
         raise TypeError(f"`{name}` must hold real numbers, got {kind}.")
     try:
-        numbers = values.astype(np.float64)
+        return values.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"`{name}` must hold real numbers, got objects ({error}).") from error
+
+
+def _finite(values: Array, name: str) -> FloatArray:
+    numbers = _as_floats(values, name)
     finite = np.isfinite(numbers)
     if not finite.all():
         where = np.argwhere(~finite)[0]

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from span_hpo.pairwise import pairs_of, voted
 
 FORMAT = "span_hpo model"
 VERSION = 1
+_MOST_ENTRIES = 10**9  # of support vectors in a file that is believed
 _KERNELS: dict[str, tuple[str, ...]] = {
     "rbf": ("gamma",),
     "linear": (),
@@ -49,7 +50,7 @@ class Predictor:
     kernel_parameters
         ``gamma``, ``coef0`` and ``degree``, as far as the kernel has them.
     labels
-        The labels of the classes, in sorted order.
+        The labels of the classes, in the order of their votes: a tie goes to the first.
     support_vectors
         Shape (n, d), class by class.
     n_support
@@ -100,6 +101,8 @@ class Predictor:
             raise ValueError(
                 f"`svc` must have one of the kernels {sorted(_KERNELS)}, got {svc.kernel!r}."
             )
+        if svc.break_ties:
+            raise ValueError("`svc` must not have `break_ties`: the files cannot say that.")
         values = {name: getattr(svc, name) for name in _KERNELS[svc.kernel]}
         for name, value in values.items():
             if isinstance(value, str):
@@ -118,7 +121,7 @@ class Predictor:
             coefficients=sign * np.asarray(coefficients, dtype=float),
             offsets=sign * np.asarray(svc.intercept_, dtype=float),
             parameters=dict(parameters or {}),
-            scaling=None if scaler is None else _scaling_of(scaler),
+            scaling=None if scaler is None else _scaling_of(scaler, vectors.shape[1]),
         )
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -129,6 +132,9 @@ class Predictor:
         X
             Features, shape (l, d), before scaling.
         """
+        wanted = self.support_vectors.shape[1]
+        if len(np.shape(X)) != 2 or np.shape(X)[1] != wanted:
+            raise ValueError(f"`X` must have shape (rows, {wanted}), got {np.shape(X)}.")
         if self.scaling is not None:
             dense = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
             X = (dense - self.scaling.shift) * self.scaling.factor
@@ -189,7 +195,7 @@ class Predictor:
         """
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ValueError(
                 f"{path} must be a model in JSON, got a damaged file: {error}."
             ) from error
@@ -202,7 +208,7 @@ class Predictor:
         try:
             scaling = content["scaling"]
             model = cls(
-                kernel=content["kernel"],
+                kernel=str(content["kernel"]),
                 kernel_parameters={
                     name: float(value) for name, value in content["kernel_parameters"].items()
                 },
@@ -212,27 +218,29 @@ class Predictor:
                 coefficients=np.array(content["coefficients"], dtype=float),
                 offsets=np.array(content["offsets"], dtype=float),
                 parameters=content["parameters"],
-                scaling=scaling
-                and Scaling(
+                scaling=None
+                if scaling is None
+                else Scaling(
                     np.array(scaling["shift"], dtype=float),
                     np.array(scaling["factor"], dtype=float),
                 ),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            _check(model)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise ValueError(
                 f"{path} must hold a whole model, got a damaged one: {error}."
             ) from error
-        return _checked(model, path)
+        return model
 
     def save_libsvm(self, path: str | Path) -> None:
         """Write the model in LIBSVM's text format, which knows neither scaling nor parameters.
 
-        Labels that are not whole numbers are written as 0, 1, ... in sorted order.
+        Labels that are not whole numbers of 32 bits are written as 0, 1, ... in their order.
         """
-        whole = self.labels.dtype.kind in "iu" or (
-            self.labels.dtype.kind == "f" and (self.labels == self.labels.astype(int)).all()
-        )
-        labels = self.labels.astype(int) if whole else np.arange(len(self.labels))
+        labels = np.arange(len(self.labels))
+        if self.labels.dtype.kind in "iuf" and (np.abs(self.labels.astype(float)) < 2**31).all():
+            whole = self.labels.astype(np.int64)
+            labels = whole if (whole == self.labels).all() else labels
         lines = ["svm_type c_svc", f"kernel_type {_LIBSVM_NAMES[self.kernel]}"]
         for name in ("degree", "gamma", "coef0"):
             if name in self.kernel_parameters:
@@ -282,7 +290,12 @@ class Predictor:
             rows = [_libsvm_row(line, len(labels) - 1) for line in lines if line.strip()]
             if len(rows) != int(header["total_sv"]):
                 raise ValueError(f"{len(rows)} of {header['total_sv']} support vectors")
-            width = max([n_features or 0, *(j for _, entries in rows for j in entries)])
+            if len(labels) != int(header["nr_class"]):
+                raise ValueError(f"{len(labels)} labels of {header['nr_class']} classes")
+            used = max([0, *(j for _, entries in rows for j in entries)])
+            width = used if n_features is None else n_features
+            if not used <= width <= _MOST_ENTRIES // max(1, len(rows)):
+                raise ValueError(f"{used} features where {width} are wanted")
             vectors = np.zeros((len(rows), width))
             for i, (_, entries) in enumerate(rows):
                 vectors[i, [j - 1 for j in entries]] = list(entries.values())
@@ -296,11 +309,12 @@ class Predictor:
                 offsets=np.array([float(rho) for rho in header["rho"].split()]),
                 parameters={},
             )
+            _check(model)
         except (KeyError, ValueError, IndexError) as error:
             raise ValueError(
                 f"{path} must be a whole LIBSVM model, got a damaged one: {error}."
             ) from error
-        return _in_sorted_order(_checked(model, path))
+        return model
 
 
 def _libsvm_header(lines: Iterator[str], path: str | Path) -> dict[str, str]:
@@ -328,85 +342,60 @@ def _libsvm_header(lines: Iterator[str], path: str | Path) -> dict[str, str]:
 def _libsvm_row(line: str, count: int) -> tuple[list[float], dict[int, float]]:
     """Return the coefficients and the entries of one support vector."""
     words = line.split()
-    entries = dict(word.split(":") for word in words[count:])
+    entries = [word.split(":") for word in words[count:]]
     coefficients = [float(word) for word in words[:count]]
     if len(coefficients) < count:
         raise ValueError(f"a support vector has {len(coefficients)} of {count} coefficients")
-    return coefficients, {int(j): float(value) for j, value in entries.items()}
+    by_feature = {int(j): float(value) for j, value in entries}
+    if len(by_feature) < len(entries) or min(by_feature, default=1) < 1:
+        raise ValueError("features must be numbered from 1, each once in a row")
+    return coefficients, by_feature
 
 
-def _in_sorted_order(model: Predictor) -> Predictor:
-    """Return the model with its classes in sorted order of their labels.
-
-    LIBSVM's own programs number classes in the order in which they meet them.
-    """
-    order = np.argsort(model.labels)
-    k = len(order)
-    if (order == np.arange(k)).all():
-        return model
-    ends = np.concatenate([[0], np.cumsum(model.n_support)])
-    rows = np.concatenate([np.arange(ends[c], ends[c + 1]) for c in order])
-    column = {pair: index for index, pair in enumerate(pairs_of(k))}
-    offsets = np.empty(len(model.offsets))
-    coefficients = np.empty_like(model.coefficients)
-    new_ends = np.concatenate([[0], np.cumsum(model.n_support[order])])
-    for index, (first, second) in enumerate(pairs_of(k)):
-        old_first, old_second = int(order[first]), int(order[second])
-        sign = 1.0 if old_first < old_second else -1.0
-        old_pair = min(old_first, old_second), max(old_first, old_second)
-        offsets[index] = sign * model.offsets[column[old_pair]]
-        for new, other, old, old_other in (
-            (first, second, old_first, old_second),
-            (second, first, old_second, old_first),
-        ):
-            to = slice(new_ends[new], new_ends[new + 1])
-            source = slice(ends[old], ends[old + 1])
-            coefficients[other - (other > new), to] = (
-                sign * model.coefficients[old_other - (old_other > old), source]
-            )
-    return replace(
-        model,
-        labels=model.labels[order],
-        n_support=model.n_support[order],
-        support_vectors=model.support_vectors[rows],
-        coefficients=coefficients,
-        offsets=offsets,
-    )
-
-
-def _checked(model: Predictor, path: str | Path) -> Predictor:
-    """Return the model, if its parts fit together."""
-    k, n = len(model.labels), len(model.support_vectors)
-    wanted = {
+def _check(model: Predictor) -> None:
+    """Raise if the parts of a model do not fit together."""
+    k, n, d = len(model.labels), *model.support_vectors.shape
+    parts = {
+        "kernel": (model.kernel in _KERNELS, True),
         "kernel_parameters": (
             set(model.kernel_parameters),
-            set(_KERNELS.get(model.kernel, ("a known kernel",))),
+            set(_KERNELS.get(model.kernel, ())),
         ),
-        "n_support": ((len(model.n_support), int(model.n_support.sum())), (k, n)),
+        "labels": (len(set(model.labels.tolist())), k),
+        "n_support": (
+            (model.n_support.shape, int(model.n_support.sum()), bool((model.n_support > 0).all())),
+            ((k,), n, True),
+        ),
         "coefficients": (model.coefficients.shape, (k - 1, n)),
         "offsets": (model.offsets.shape, (k * (k - 1) // 2,)),
-        "support_vectors": (model.support_vectors.ndim, 2),
     }
-    for name, (got, want) in wanted.items():
+    numbers = [model.support_vectors, model.coefficients, model.offsets]
+    if model.scaling is not None:
+        parts["scaling"] = (model.scaling.shift.shape, model.scaling.factor.shape), ((d,), (d,))
+        numbers += [model.scaling.shift, model.scaling.factor]
+    for name, (got, want) in parts.items():
         if got != want:
-            raise ValueError(f"{path} must hold a whole model: `{name}` must be {want}, got {got}.")
-    numbers = (model.support_vectors, model.coefficients, model.offsets)
+            raise ValueError(f"`{name}` must be {want}, got {got}")
     if not all(np.isfinite(part).all() for part in numbers):
-        raise ValueError(f"{path} must hold finite numbers.")
+        raise ValueError("all numbers must be finite")
     if not all(math.isfinite(value) for value in model.kernel_parameters.values()):
-        raise ValueError(f"{path} must hold finite kernel parameters.")
-    return model
+        raise ValueError("kernel parameters must be finite")
 
 
-def _scaling_of(scaler: Any) -> Scaling:
-    """Return what a fitted scaler of scikit-learn does."""
+def _scaling_of(scaler: Any, count: int) -> Scaling:
+    """Return what a fitted scaler of scikit-learn does to so many features."""
+    if getattr(scaler, "n_features_in_", count) != count:
+        raise ValueError(
+            f"`scaler` must scale the {count} features of the model, got {scaler.n_features_in_}."
+        )
     if hasattr(scaler, "min_"):  # MinMaxScaler: x * scale_ + min_
+        if scaler.clip:
+            raise ValueError("`scaler` must not clip: that is not a scaling.")
         return Scaling(-scaler.min_ / scaler.scale_, np.asarray(scaler.scale_, dtype=float))
-    if hasattr(scaler, "mean_") or hasattr(scaler, "var_"):  # StandardScaler
-        count = scaler.n_features_in_
-        mean = np.zeros(count) if scaler.mean_ is None else scaler.mean_
-        scale = np.ones(count) if scaler.scale_ is None else scaler.scale_
-        return Scaling(np.asarray(mean, dtype=float), 1 / np.asarray(scale, dtype=float))
+    if hasattr(scaler, "with_mean") and hasattr(scaler, "scale_"):  # StandardScaler
+        shift = scaler.mean_ if scaler.with_mean else np.zeros(count)
+        scale = scaler.scale_ if scaler.with_std else np.ones(count)
+        return Scaling(np.asarray(shift, dtype=float), 1 / np.asarray(scale, dtype=float))
     raise TypeError(
         f"`scaler` must be a fitted MinMaxScaler or StandardScaler, got {type(scaler).__name__}."
     )
@@ -416,7 +405,9 @@ def _plain_number(value: Any) -> Any:
     """Return NumPy's numbers as plain ones, for JSON."""
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(f"`parameters` must hold numbers and text, got {type(value).__name__}.")
+    raise TypeError(
+        f"`parameters` and labels must be numbers and text, got {type(value).__name__}."
+    )
 
 
 def _write(path: str | Path, text: str) -> None:

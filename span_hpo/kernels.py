@@ -376,7 +376,10 @@ class FeatureKernel:
     def block(self, rows: Rows, columns: Rows) -> FloatArray:
         """Return ``K_ij`` for the given rows and columns, a new array."""
         statistic = self.kernel.cross_statistic(self.X[rows], self.X[columns])
-        return np.ascontiguousarray(self.kernel.matrix(statistic, **self.values))
+        with np.errstate(over="ignore", invalid="ignore"):
+            block = self.kernel.matrix(statistic, **self.values)
+        _check_overflow(block, f"kernel values with {self.values}", "use smaller parameters")
+        return np.ascontiguousarray(block)
 
     def take(self, rows: IndexArray) -> "FeatureKernel":
         """Return the kernel of some of the rows."""
@@ -422,6 +425,7 @@ class KernelCache:
             if rows is not None and self._fits(len(rows)):
                 return self._build(self.kernel.statistic(self.X[rows]), values)
             X = self._shifted.get((), lambda: self.kernel.shifted(self.X))
+            self.kernel.cross_statistic(X[:1], X[:1])  # raises if the kernel has no blocks
             return FeatureKernel(self.kernel, X if rows is None else X[rows], values)
         key = _key({name: values[name] for name in self.kernel.space})
         if self._fixed is not None:

@@ -157,14 +157,14 @@ class _Answers:
         Decision values, proven or estimated, shape (l,).
     spans
         Free squared spans, if they were computed.
-    n_refit
-        Number of rows that were refitted.
+    refitted
+        The rows that were refitted.
     """
 
     proofs: Proofs
     values: FloatArray
     spans: FloatArray | None
-    n_refit: int
+    refitted: IndexArray
 
 
 def _answers(
@@ -193,7 +193,7 @@ def _answers(
     if method == "span" and spans is not None:
         estimates = solution.decision_values - y * solution.alpha * spans
         values = np.where(proofs.exact | undefined, values, estimates)
-    return _Answers(proofs, values, spans, n_refit=len(needed))
+    return _Answers(proofs, values, spans, refitted=needed)
 
 
 def _known(solution: DualSolution, optimal: bool, *, zero_rows: bool) -> Proofs:
@@ -224,7 +224,7 @@ def _summary(solution: DualSolution, method: str, found: _Answers) -> LeaveOneOu
         exact=read_only(proofs.exact),
         error_bounds=_error_bounds(proofs.proven, proofs.margin <= 0),
         n_undefined=0 if found.spans is None else int(np.count_nonzero(np.isnan(found.spans))),
-        n_refit=found.n_refit,
+        n_refit=len(found.refitted),
     )
 
 
@@ -239,13 +239,14 @@ def _elected(solution: PairwiseSolution, method: str, found: list[_Answers]) -> 
     spans = None if method == "refit" else np.zeros(values.shape)
     optimal = all(part.is_optimal for part in solution.solutions)
     is_certified, exact = np.full(len(codes), optimal), np.full(len(codes), optimal)
-    undefined = np.zeros(len(codes), dtype=bool)
+    undefined, refitted = np.zeros((2, len(codes)), dtype=bool)
     for column, (rows, part, answer) in enumerate(
         zip(solution.rows, solution.solutions, found, strict=True)
     ):
         values[rows, column] = answer.values
         proven_values[rows, column] = part.problem.y * answer.proofs.margin
         is_certified[rows] &= answer.proofs.proven
+        refitted[rows[answer.refitted]] = True
         exact[rows] &= answer.proofs.exact
         if spans is not None and answer.spans is not None:
             spans[rows, column] = answer.spans
@@ -259,7 +260,7 @@ def _elected(solution: PairwiseSolution, method: str, found: list[_Answers]) -> 
         exact=read_only(exact),
         error_bounds=_error_bounds(is_certified, voted(codes, proven_values) != codes),
         n_undefined=int(np.count_nonzero(undefined)),
-        n_refit=sum(answer.n_refit for answer in found),
+        n_refit=int(np.count_nonzero(refitted)),
     )
 
 

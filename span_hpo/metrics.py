@@ -195,20 +195,25 @@ class Metric:
         ``(y, decision_values, weight) -> loss``.
     needs_values
         Whether the loss depends on more than the signs of the decision values.
+    own
+        Whether the function is the user's, which gets several classes as they are.
     """
 
     name: str
     function: Callable[[FloatArray, FloatArray, FloatArray], Any]
     needs_values: bool = True
+    own: bool = True
 
     def check_weight(self, y: FloatArray, weight: FloatArray) -> None:
         """Raise if the weights leave the metric without rows, or without a class that it needs."""
         if weight.all():
             return
         labels = np.unique(y)
-        needs_all = self.name in METRICS and len(labels) > 2
+        needs_all = not self.own and (
+            len(labels) > 2 or self.function in map(METRICS.get, _NEED_BOTH_CLASSES)
+        )
         for label in labels:
-            if (needs_all or self.name in _NEED_BOTH_CLASSES) and not weight @ (y == label):
+            if needs_all and not weight @ (y == label):
                 shown = f"{label:+.0f}" if len(labels) == 2 else f"{label:.0f}"
                 raise ValueError(
                     f"`metric_weight` must be positive in some row of each class for {self.name}, "
@@ -226,7 +231,7 @@ class Metric:
             If the weights do not serve the metric, or the function returns anything else.
         """
         self.check_weight(y, weight)
-        if decision_values.ndim == 2 and self.name in METRICS and self.needs_values:
+        if decision_values.ndim == 2 and self.needs_values and not self.own:
             loss = _mean_over_pairs(self.function, y, decision_values, weight)
         else:
             loss = self.function(y, decision_values, weight)
@@ -266,7 +271,9 @@ def as_metrics(metric: Any, *, weighted: bool) -> tuple[Metric, ...]:
 
 def _as_metric(metric: Any, weighted: bool) -> Metric:
     if isinstance(metric, str) and metric in METRICS:
-        return Metric(metric, METRICS[metric], needs_values=metric not in _NEED_ONLY_CLASSES)
+        return Metric(
+            metric, METRICS[metric], needs_values=metric not in _NEED_ONLY_CLASSES, own=False
+        )
     if not callable(metric):
         raise ValueError(
             f"`metric` must be one of {sorted(METRICS)}, a callable (y, decision_values) -> loss "

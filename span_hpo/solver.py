@@ -337,7 +337,10 @@ def _fit_on_features(
     svc = SVC(C=1.0, tol=tol, max_iter=max_iter, cache_size=_FEATURE_CACHE, **K.svc_arguments())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        svc.fit(K.X, (y < 0).astype(float), sample_weight=costs)
+        try:
+            svc.fit(K.X, (y < 0).astype(float), sample_weight=costs)
+        except ValueError as error:
+            raise SolverError(f"LIBSVM cannot work on these features: {error}") from error
     coefficients = svc.dual_coef_
     if issparse(coefficients):
         coefficients = coefficients.toarray()

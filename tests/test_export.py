@@ -72,27 +72,37 @@ def test_libsvm_round_trip(kernel, which, tmp_path):
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 
 
-@pytest.mark.parametrize("which", ["two", "three"])
+@pytest.mark.parametrize("which", SETS)
 def test_models_of_libsvm_in_any_order_of_classes(which, tmp_path):
-    """LIBSVM numbers classes as it meets them; we read its files with the classes sorted."""
+    """LIBSVM numbers classes as it meets them; ties are broken in that order."""
     svmutil = pytest.importorskip("libsvm.svmutil")
     X, labels = SETS[which](return_X_y=True)
     X = MinMaxScaler().fit_transform(X)
     order = np.argsort(-labels, kind="stable")[::3]
     X, labels = X[order], labels[order]
     rows = [{j + 1: value for j, value in enumerate(row)} for row in X.tolist()]
-    theirs = svmutil.svm_train(labels.tolist(), rows, "-c 2 -g 0.5 -q")
+    theirs = svmutil.svm_train(labels.tolist(), rows, "-c 0.05 -g 0.5 -q")
     assert theirs.get_labels()[0] == labels.max()
     svmutil.svm_save_model(str(tmp_path / "model.txt"), theirs)
     ours = Predictor.load_libsvm(tmp_path / "model.txt", n_features=X.shape[1])
-    assert list(ours.labels) == sorted(ours.labels)
-    predicted, _, _ = svmutil.svm_predict(labels.tolist(), rows, theirs, "-q")
-    np.testing.assert_array_equal(ours.predict(X), predicted)
-    svc = SVC(C=2.0, gamma=0.5, tol=1e-3).fit(X, labels)
-    np.testing.assert_allclose(ours.decision_function(X), signed_values(svc, X), atol=0.02)
+    rng = np.random.default_rng(0)
+    Z = rng.uniform(size=(500, X.shape[1]))  # far from the data votes tie
+    rows = [{j + 1: value for j, value in enumerate(row)} for row in Z.tolist()]
+    predicted, _, values = svmutil.svm_predict([0] * 500, rows, theirs, "-q")
+    np.testing.assert_array_equal(ours.predict(Z), predicted)
+    own = -ours.decision_function(Z).reshape(500, -1)
+    np.testing.assert_allclose(own, np.array(values)[:, : own.shape[1]], atol=1e-6)
 
 
-@pytest.mark.parametrize("scaler", [MinMaxScaler((-1, 1)), StandardScaler()])
+@pytest.mark.parametrize(
+    "scaler",
+    [
+        MinMaxScaler((-1, 1)),
+        StandardScaler(),
+        StandardScaler(with_mean=False),
+        StandardScaler(with_std=False),
+    ],
+)
 def test_scaling_travels_with_the_model(scaler, tmp_path):
     """A model that knows its scaling takes raw features."""
     X, labels = load_iris(return_X_y=True)
@@ -100,8 +110,27 @@ def test_scaling_travels_with_the_model(scaler, tmp_path):
     Predictor.from_svc(model, scaler=scaler).save(tmp_path / "m.json")
     loaded = Predictor.load(tmp_path / "m.json")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(scaler.transform(X)))
-    with pytest.raises(TypeError, match="`scaler` must be a fitted MinMaxScaler or Standard"):
-        Predictor.from_svc(model, scaler=object())
+    np.testing.assert_allclose(
+        loaded.decision_function(X), signed_values(model, scaler.transform(X)), atol=1e-9
+    )
+    for wrong in (X[:, :1], X[0]):
+        with pytest.raises(ValueError, match=r"`X` must have shape \(rows, 4\)"):
+            loaded.predict(wrong)
+
+
+def test_scalers_that_cannot_be_kept():
+    """Another object, one that clips, or one of other features is refused."""
+    X, labels = load_iris(return_X_y=True)
+    model = SVC(C=2.0, gamma=0.5).fit(X, labels)
+    for scaler, kind, message in (
+        (object(), TypeError, "must be a fitted MinMaxScaler or StandardScaler"),
+        (MinMaxScaler(clip=True).fit(X), ValueError, "must not clip"),
+        (StandardScaler().fit(X[:, :2]), ValueError, "must scale the 4 features"),
+    ):
+        with pytest.raises(kind, match=message):
+            Predictor.from_svc(model, scaler=scaler)
+    with pytest.raises(ValueError, match="must not have `break_ties`"):
+        Predictor.from_svc(SVC(gamma=0.5, break_ties=True).fit(X, labels))
 
 
 def test_labels_of_every_kind(tmp_path):
@@ -119,6 +148,9 @@ def test_labels_of_every_kind(tmp_path):
         predictor.save_libsvm(tmp_path / "m.txt")
         numbers = Predictor.load_libsvm(tmp_path / "m.txt").predict(X)
         np.testing.assert_array_equal(np.unique(own)[numbers], predictor.predict(X))
+    model.classes_ = np.array([1, 2, 2**40])  # more than LIBSVM's 32 bits
+    Predictor.from_svc(model).save_libsvm(tmp_path / "m.txt")
+    assert "label 0 1 2" in (tmp_path / "m.txt").read_text()
 
 
 def test_sparse_model():
@@ -154,11 +186,17 @@ def damaged_json():
         ("coefficients", [[1.0]]),
         ("support_vectors", [["a"]]),
         ("kernel_parameters", {}),
+        ("labels", None),
+        ("labels", [1, 1, 2]),
+        ("kernel", ["rbf"]),
+        ("n_support", 3),
+        ("scaling", {}),
+        ("scaling", {"shift": [1.0], "factor": [1.0]}),
     ):
         yield (predictor, name, value), "must hold a whole model"
 
 
-@pytest.mark.parametrize("case", range(11))
+@pytest.mark.parametrize("case", range(17))
 def test_damaged_json_is_refused(case, tmp_path):
     """Nothing but a whole model is loaded, and the error says what is wrong."""
     content, message = list(damaged_json())[case]
@@ -189,10 +227,17 @@ def test_damaged_libsvm_files_are_refused(tmp_path):
         ("kernel_type rbf", "kernel_type sigmoid", "one of the kernels"),
         ("gamma 0.7", "gamma x", "could not convert"),
         (":", "?", "model"),
+        ("nr_class 3", "nr_class 7", "3 labels of 7 classes"),
+        (" 1:", " 0:", "numbered from 1"),
+        (" 2:", " 1:", "each once"),
+        (" 4:", " 4000000000000:", "features where"),
     ):
         path.write_text(text.replace(old, new))
         with pytest.raises(ValueError, match=message):
             Predictor.load_libsvm(path)
+    path.write_text(text)
+    with pytest.raises(ValueError, match="4 features where 2 are wanted"):
+        Predictor.load_libsvm(path, n_features=2)
     path.write_bytes(b"\xff\xfe\x00binary")
     with pytest.raises(ValueError, match="got a binary file"):
         Predictor.load_libsvm(path)
@@ -219,6 +264,6 @@ def test_parameters_that_json_does_not_know(tmp_path):
     """What cannot be written is named, and leaves no file."""
     _, _, model = fitted(Linear(), "two", 60)
     predictor = Predictor.from_svc(model, parameters={"kernel": object()})
-    with pytest.raises(TypeError, match="`parameters` must hold numbers and text, got object"):
+    with pytest.raises(TypeError, match="must be numbers and text, got object"):
         predictor.save(tmp_path / "model.json")
     assert not list(tmp_path.iterdir())

@@ -5,7 +5,15 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_iris
 
-from span_hpo import RBF, Laplacian, Linear, Polynomial, SpanObjective, UniformCost
+from span_hpo import (
+    RBF,
+    Laplacian,
+    Linear,
+    Polynomial,
+    SolverError,
+    SpanObjective,
+    UniformCost,
+)
 from span_hpo.kernels import FeatureKernel, KernelCache, default_memory_limit
 from tests.problems import two_moons
 
@@ -122,6 +130,10 @@ def test_kernels_without_blocks_say_so():
     X, y = features("dense")
     with pytest.raises(ValueError, match="`memory_limit` must allow for the whole kernel matrix"):
         SpanObjective(X, y, kernel=Laplacian(gamma=1.0), memory_limit=0)({"C_-1": 1.0, "C_1": 1.0})
+    with pytest.raises(SolverError, match=r"overflow|cannot work on these features"):
+        SpanObjective(1e30 * X, y, kernel=Polynomial(gamma=1.0, degree=20), memory_limit=0)(
+            {"C_-1": 1.0, "C_1": 1.0}
+        )
     with pytest.raises(ValueError, match="`memory_limit` must be a finite number of at least 0"):
         SpanObjective(X, y, memory_limit=-1)
 

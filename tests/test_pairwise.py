@@ -215,3 +215,34 @@ def test_last_row_of_a_class_is_an_error():
     loo = objective.evaluate({}).loo
     assert is_wrong(loo.y, loo.decision_values)[3]
     assert loo.certified[3]
+
+
+def test_own_metrics_may_have_the_names_of_ours():
+    """What a function is called does not decide what it is given."""
+    X, labels = data("iris")
+    seen = []
+
+    def hinge(y, decision_values):
+        seen.append(decision_values.shape)
+        return 0.5
+
+    objective = SpanObjective(
+        X, labels, kernel=RBF(gamma=1.0), weighting=UniformCost(C=1.0), metric=(hinge, "hinge")
+    )
+    losses = objective.evaluate({}).losses
+    assert seen == [(150, 3)]
+    assert losses["hinge"] == 0.5
+    assert losses["hinge_2"] == pytest.approx(
+        SpanObjective(
+            X, labels, kernel=RBF(gamma=1.0), weighting=UniformCost(C=1.0), metric="hinge"
+        )({})
+    )
+
+
+def test_refits_are_counted_by_rows():
+    """A row that is refitted in several pairs counts once."""
+    X, labels = data("iris", 45)
+    objective = SpanObjective(
+        X, labels, kernel=RBF(gamma=1.0), weighting=UniformCost(C=1.0), loo_method="refit"
+    )
+    assert objective.evaluate({}).loo.n_refit == 45

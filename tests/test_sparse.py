@@ -104,3 +104,16 @@ def test_several_classes_and_own_kernels_of_sparse_rows():
     fixed = {"weighting": UniformCost(C=1.0)}
     own = SpanObjective(X, labels, kernel=linear, **fixed)({})
     assert own == SpanObjective(X.toarray(), labels, kernel="linear", **fixed)({})
+
+
+def test_sparse_numbers_that_are_not_finite_are_found():
+    """The row and column are named, also where repeated entries overflow together."""
+    X, y = sparse_data()
+    X.data[40] = np.nan
+    row = int(np.searchsorted(X.indptr, 40, side="right")) - 1
+    message = f"got nan in row {row}, column {X.indices[40]}"
+    with pytest.raises(ValueError, match=message):
+        SpanObjective(X, y)
+    repeated = sparse.coo_array(([1e308, 1e308, 1.0], ([1, 1, 0], [2, 2, 0])), shape=(4, 3))
+    with pytest.raises(ValueError, match="got inf in row 1, column 2"):
+        SpanObjective(repeated, [0, 1, 0, 1])
