@@ -147,13 +147,13 @@ def large_table() -> str:
         "with exact classes, s | memory, GB | error: span-rule, exact |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for row in read_rows(RESULTS / "large.csv"):
-        lines.append(
-            f"| {row['dataset']} | {row['rows']} | {float(row['C_pos']):g}, "
-            f"{float(row['C_neg']):g} | {row['n_support']} ({row['n_in_bound']}) | "
-            f"{row['evaluation_s']} | {row['exact_evaluation_s']} | {row['peak_gb']} | "
-            f"{float(row['span_error']):.4f}, {float(row['exact_error']):.4f} |"
-        )
+    lines += [
+        f"| {row['dataset']} | {row['rows']} | {float(row['C_pos']):g}, "
+        f"{float(row['C_neg']):g} | {row['n_support']} ({row['n_in_bound']}) | "
+        f"{row['evaluation_s']} | {row['exact_evaluation_s']} | {row['peak_gb']} | "
+        f"{float(row['span_error']):.4f}, {float(row['exact_error']):.4f} |"
+        for row in read_rows(RESULTS / "large.csv")
+    ]
     return "\n".join(lines) + "\n"
 
 
