@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.svm import SVC
-from threadpoolctl import threadpool_limits
 
 from benchmarks.data import load
 from benchmarks.runner import RESULTS, ResultFile
@@ -40,8 +39,7 @@ def run(datasets: list[str] | None = None) -> ResultFile:
         for rows in ROWS
         for C in COSTS
     ]
-    with threadpool_limits(1):
-        results.complete(points, _measure)
+    results.complete(points, _measure)
     return results
 
 

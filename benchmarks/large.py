@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from benchmarks.data import load_pair
 from benchmarks.runner import RESULTS, ResultFile
@@ -45,8 +44,7 @@ def run(datasets: list[str] | None = None) -> ResultFile:
         for dataset in datasets or DATASETS
         for gamma, C_pos, C_neg in POINTS[dataset]
     ]
-    with threadpool_limits(1):
-        results.complete(points, _Measurement())
+    results.complete(points, _Measurement())
     return results
 
 

@@ -11,7 +11,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from benchmarks.data import load
 from benchmarks.runner import RESULTS, ResultFile
@@ -65,8 +64,7 @@ def run(datasets: list[str] | None = None) -> ResultFile:
         {"dataset": dataset, "C": C, "gamma": gamma}
         for dataset, C, gamma in product(datasets or DATASETS, COSTS, GAMMAS)
     ]
-    with threadpool_limits(1):
-        results.complete(points, _measure)
+    results.complete(points, _measure)
     return results
 
 

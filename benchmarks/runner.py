@@ -11,6 +11,7 @@ from typing import Any
 import numpy
 import scipy
 import sklearn
+from threadpoolctl import threadpool_limits
 
 import span_hpo
 
@@ -81,7 +82,7 @@ class ResultFile:
         points: Iterable[Mapping[str, Any]],
         measure: Callable[[Mapping[str, Any]], Mapping[str, Any]],
     ) -> None:
-        """Measure every point that is not there yet."""
+        """Measure every point that is not there yet, on one BLAS thread."""
         points = list(points)
         done_before = {self._key_of(row) for row in self.rows}
         todo = [point for point in points if self._key_of(point) not in done_before]
@@ -89,7 +90,8 @@ class ResultFile:
             print(f"{self.path.name}: {len(points) - len(todo)} of {len(points)} points are there.")
         start = time.monotonic()
         for done, point in enumerate(todo, start=1):
-            self.add({**point, **measure(point)})
+            with threadpool_limits(1):
+                self.add({**point, **measure(point)})
             left = (time.monotonic() - start) / done * (len(todo) - done)
             shown = ", ".join(f"{name} {value}" for name, value in point.items())
             print(f"[{done}/{len(todo)}, {left:.0f} s left] {shown}", flush=True)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
-from threadpoolctl import threadpool_limits
 
 from benchmarks.data import load
 from benchmarks.runner import RESULTS, ResultFile
@@ -47,8 +46,7 @@ def run(datasets: list[str] | None = None) -> ResultFile:
         {"dataset": dataset, "C_pos": C_pos, "C_neg": C_neg}
         for dataset, C_pos, C_neg in product(datasets or DATASETS, COSTS, COSTS)
     ]
-    with threadpool_limits(1):
-        results.complete(points, _measure)
+    results.complete(points, _measure)
     return results
 
 

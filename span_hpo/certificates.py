@@ -77,13 +77,20 @@ def certified(solution: DualSolution, rows: IndexArray) -> Proofs:
     -------
     The rows whose class is proven, with the bounds that prove it.
     """
-    zero = zero_width(solution.margin_noise)
-    margin = upper_bounds(solution, rows)
-    proven = margin < -zero
-    todo = np.flatnonzero(~proven)
-    margin[todo] = lower_bounds(solution, rows[todo])
-    proven[todo] = margin[todo] > zero
-    return Proofs(np.where(proven, margin, 0.0), np.zeros(len(rows), dtype=bool), proven)
+    proofs = certified_errors(solution, rows)
+    todo = proofs.open
+    bounds = lower_bounds(solution, rows[todo])
+    success = bounds > zero_width(solution.margin_noise)
+    proofs.margin[todo[success]] = bounds[success]
+    proofs.proven[todo[success]] = True
+    return proofs
+
+
+def certified_errors(solution: DualSolution, rows: IndexArray) -> Proofs:
+    """Prove which of the rows are errors: wrong while they still have a say."""
+    bounds = upper_bounds(solution, rows)
+    proven = bounds < -zero_width(solution.margin_noise)
+    return Proofs(np.where(proven, bounds, 0.0), np.zeros(len(rows), dtype=bool), proven)
 
 
 def upper_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
@@ -100,8 +107,8 @@ def upper_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
 
 def _gaps_of_others(solution: DualSolution) -> FloatArray:
     """Return how far the dual without p may be from its maximum, for each row p."""
-    excess = solution.problem.y * solution.decision_values - 1
-    return sums_of_others(optimality_gaps(excess, solution.alpha, solution.problem.costs))
+    gaps = optimality_gaps(solution.excess, solution.alpha, solution.problem.costs)
+    return sums_of_others(gaps)
 
 
 def lower_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
@@ -117,7 +124,7 @@ def lower_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
     the rows that cost least.
     """
     problem, alpha, y = solution.problem, solution.alpha, solution.problem.y
-    excess = y * solution.decision_values - 1
+    excess = solution.excess
     gap = _gaps_of_others(solution)[rows]
     bounds = np.full(len(rows), -np.inf)
     for label in (-1.0, 1.0):

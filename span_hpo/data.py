@@ -91,6 +91,12 @@ class Dataset:
             place[of_class] = (np.arange(len(of_class)) + 0.5) / len(of_class)
         return np.argsort(place, kind="stable")
 
+    @cached_property
+    def least_rows(self) -> int:
+        """How many rows of the nested order hold every class."""
+        order = self.codes[self.nested_order]
+        return 1 + max(int((order == code).argmax()) for code in range(len(self.classes)))
+
 
 def as_dataset(X: Any, y: Any, *, scores: Any = None, groups: Any = None) -> Dataset:
     """Check the user's data and bring them into one form.

@@ -66,9 +66,8 @@ def follow_rows(
 
 def _start(solution: DualSolution) -> State:
     """Return the fit as the state from which paths start."""
-    excess = solution.problem.y * solution.decision_values - 1
     hull = solution.hull if solution.in_bound.any() else None
-    return State(solution.alpha, excess, solution.in_bound, hull)
+    return State(solution.alpha, solution.excess, solution.in_bound, hull)
 
 
 def _settled(

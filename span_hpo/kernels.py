@@ -10,7 +10,7 @@ import os
 import pickle
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Generic, TypeVar
@@ -20,7 +20,7 @@ from scipy.sparse import issparse
 from scipy.spatial.distance import pdist, squareform
 from sklearn.metrics.pairwise import laplacian_kernel
 
-from span_hpo.arrays import FloatArray, IndexArray
+from span_hpo.arrays import BoolArray, FloatArray, IndexArray
 from span_hpo.checks import real, whole
 from span_hpo.errors import SolverError
 from span_hpo.gram import KernelBlocks, KernelMatrix, Rows, checked_matrix
@@ -116,8 +116,8 @@ class RBF(Kernel):
         return _squared_distances(X)
 
     def shifted(self, X: Any) -> Any:
-        """Return the features about their mean; sparse ones as they are, to stay sparse."""
-        return X if issparse(X) else X - X.mean(axis=0)
+        """Return the features about their mean, where they do not have to stay sparse."""
+        return _about_mean(X)
 
     def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
         """Return the squared distances of the rows of X from those of Z."""
@@ -174,7 +174,7 @@ class Linear(Kernel):
 
     def statistic(self, X: Any) -> FloatArray:
         """Return the inner products."""
-        return _inner_products(X)
+        return _products(X, X)
 
     def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
         """Return the inner products of the rows of X with those of Z."""
@@ -226,7 +226,7 @@ class Polynomial(Kernel):
 
     def statistic(self, X: Any) -> FloatArray:
         """Return the inner products."""
-        return _inner_products(X)
+        return _products(X, X)
 
     def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
         """Return the inner products of the rows of X with those of Z."""
@@ -515,47 +515,49 @@ def _check_overflow(matrix: FloatArray, what: str, remedy: str) -> None:
         raise SolverError(f"The {what} overflow: {remedy}.")
 
 
-def _inner_products(X: Any) -> FloatArray:
+def _products(X: Any, Z: Any) -> FloatArray:
+    """Return ``X Z'``, checked to be finite."""
     with np.errstate(over="ignore", invalid="ignore"):
-        products = _gram(X)
+        products = _gram(X, Z)
     _check_overflow(products, "inner products of the rows", "scale the features")
     return products
 
 
-def _gram(X: Any) -> FloatArray:
-    """Return ``X X'`` as an array, of sparse rows block by block."""
+def _gram(X: Any, Z: Any) -> FloatArray:
+    """Return ``X Z'`` as an array, of sparse rows block by block."""
     if not issparse(X):
-        gram: FloatArray = X @ X.T
+        gram: FloatArray = X @ Z.T
         return gram
-    count = X.shape[0]
-    gram = np.empty((count, count))
-    for start in range(0, count, _SPARSE_ROWS_AT_ONCE):
+    gram = np.empty((X.shape[0], Z.shape[0]))
+    for start in range(0, len(gram), _SPARSE_ROWS_AT_ONCE):
         block = slice(start, start + _SPARSE_ROWS_AT_ONCE)
-        gram[block] = (X[block] @ X.T).toarray()
+        gram[block] = (X[block] @ Z.T).toarray()
     return gram
 
 
-def _products(X: Any, Z: Any) -> FloatArray:
-    """Return ``X Z'`` as an array."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        products = X @ Z.T
-        products = products.toarray() if issparse(products) else products
-    _check_overflow(products, "inner products of the rows", "scale the features")
-    result: FloatArray = products
-    return result
+def _about_mean(X: Any) -> Any:
+    """Return features about their mean; sparse ones as they are, to stay sparse."""
+    return X if issparse(X) else X - X.mean(axis=0)
 
 
 def _cross_squared_distances(X: Any, Z: Any) -> FloatArray:
     """Return ``|x_i - z_j|^2``; close rows from their differences, as in `_squared_distances`."""
-    norms_X, norms_Z = _squared_norms(X), _squared_norms(Z)
-    squared: FloatArray = np.add.outer(norms_X, norms_Z)
+    squared: FloatArray = np.add.outer(_squared_norms(X), _squared_norms(Z))
     cancelled = _CANCELLED * squared
     squared -= 2 * _products(X, Z)
-    first, second = np.nonzero(squared <= cancelled)
+    for i, j, exact in _from_differences(X, Z, squared <= cancelled):
+        squared[i, j] = exact
+    return squared
+
+
+def _from_differences(
+    X: Any, Z: Any, close: BoolArray
+) -> Iterator[tuple[IndexArray, IndexArray, FloatArray]]:
+    """Yield pairs of close rows and their squared distances, some at a time."""
+    first, second = np.nonzero(close)
     for start in range(0, len(first), _PAIRS_AT_ONCE):
         i, j = first[start : start + _PAIRS_AT_ONCE], second[start : start + _PAIRS_AT_ONCE]
-        squared[i, j] = _squared_norms(X[i] - Z[j])
-    return squared
+        yield i, j, _squared_norms(X[i] - Z[j])
 
 
 def _squared_norms(X: Any) -> FloatArray:
@@ -594,16 +596,13 @@ def _squared_distances(X: Any) -> FloatArray:
     spoil, equal rows above all, are formed from their differences.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        if not issparse(X):
-            X = X - X.mean(axis=0)  # sparse rows would not stay sparse
+        X = _about_mean(X)
         norms = _squared_norms(X)
         squared: FloatArray = np.add.outer(norms, norms)
         cancelled = _CANCELLED * squared
-        squared -= 2 * _gram(X)
+        squared -= 2 * _gram(X, X)
     _check_overflow(squared, "squared distances", "scale the features")
-    first, second = np.nonzero(np.triu(squared <= cancelled, k=1))
-    for start in range(0, len(first), _PAIRS_AT_ONCE):
-        i, j = first[start : start + _PAIRS_AT_ONCE], second[start : start + _PAIRS_AT_ONCE]
-        squared[i, j] = squared[j, i] = _squared_norms(X[i] - X[j])
+    for i, j, exact in _from_differences(X, X, np.triu(squared <= cancelled, k=1)):
+        squared[i, j] = squared[j, i] = exact
     np.fill_diagonal(squared, 0.0)
     return squared

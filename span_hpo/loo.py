@@ -68,12 +68,12 @@ class LeaveOneOut(Printable):
         return float(np.mean(is_wrong(self.y, self.decision_values)))
 
     def _summary(self) -> tuple[str, dict[str, str]]:
-        count, low_and_high = len(self.y), self.error_bounds
-        low, high = (f"{bound:.4f}" for bound in low_and_high)
+        count = len(self.y)
+        low, high = (f"{bound:.4f}" for bound in self.error_bounds)
         lines = {
             "error": f"{self.error:.4f} ({round(self.error * count):,} of {count:,})",
             "proven": f"{counted(int(self.certified.sum()), 'row')}: the error is "
-            + (f"{low}" if low == high else f"between {low} and {high}"),
+            + (low if low == high else f"between {low} and {high}"),
             "exact values": counted(int(self.exact.sum()), "row"),
             "undefined spans": counted(self.n_undefined, "row"),
             "refitted": counted(self.n_refit, "row"),
@@ -142,7 +142,7 @@ def leave_one_out(
     if isinstance(solution, PairwiseSolution):
         found = [_answers(part, method, complete, certify, n_jobs) for part in solution.solutions]
         return _elected(solution, method, found)
-    return _summary(solution, method, _answers(solution, method, complete, certify, n_jobs))
+    return _of_two_classes(solution, method, _answers(solution, method, complete, certify, n_jobs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +212,7 @@ def _known(solution: DualSolution, optimal: bool, *, zero_rows: bool) -> Proofs:
     return proofs
 
 
-def _summary(solution: DualSolution, method: str, found: _Answers) -> LeaveOneOut:
+def _of_two_classes(solution: DualSolution, method: str, found: _Answers) -> LeaveOneOut:
     """Return what was found for two classes."""
     proofs = found.proofs
     return LeaveOneOut(

@@ -197,21 +197,22 @@ class Metric:
         Whether the loss depends on more than the signs of the decision values.
     own
         Whether the function is the user's, which gets several classes as they are.
+    needs_both_classes
+        Whether the loss is undefined if a class has no weight.
     """
 
     name: str
     function: Callable[[FloatArray, FloatArray, FloatArray], Any]
     needs_values: bool = True
     own: bool = True
+    needs_both_classes: bool = False
 
     def check_weight(self, y: FloatArray, weight: FloatArray) -> None:
         """Raise if the weights leave the metric without rows, or without a class that it needs."""
         if weight.all():
             return
         labels = np.unique(y)
-        needs_all = not self.own and (
-            len(labels) > 2 or self.function in map(METRICS.get, _NEED_BOTH_CLASSES)
-        )
+        needs_all = self.needs_both_classes or (len(labels) > 2 and not self.own)
         for label in labels:
             if needs_all and not weight @ (y == label):
                 shown = f"{label:+.0f}" if len(labels) == 2 else f"{label:.0f}"
@@ -272,7 +273,11 @@ def as_metrics(metric: Any, *, weighted: bool) -> tuple[Metric, ...]:
 def _as_metric(metric: Any, weighted: bool) -> Metric:
     if isinstance(metric, str) and metric in METRICS:
         return Metric(
-            metric, METRICS[metric], needs_values=metric not in _NEED_ONLY_CLASSES, own=False
+            metric,
+            METRICS[metric],
+            needs_values=metric not in _NEED_ONLY_CLASSES,
+            own=False,
+            needs_both_classes=metric in _NEED_BOTH_CLASSES,
         )
     if not callable(metric):
         raise ValueError(

@@ -11,20 +11,16 @@ from sklearn.svm import SVC
 
 from span_hpo.arrays import FloatArray, IndexArray, read_only
 from span_hpo.checks import real, whole
-from span_hpo.data import Dataset, as_dataset, not_negative
-from span_hpo.gram import KernelBlocks
+from span_hpo.data import as_dataset, not_negative
 from span_hpo.kernels import KernelCache, Precomputed, as_kernel
 from span_hpo.loo import METHODS, LeaveOneOut, leave_one_out
 from span_hpo.metrics import as_metrics
-from span_hpo.pairwise import PairwiseSolution, solve_pairs
+from span_hpo.pairwise import solve_classes
 from span_hpo.solver import (
     DEFAULT_MAX_ITER,
     DEFAULT_TOL,
-    DualSolution,
-    Problem,
     checked_costs,
     checked_max_iter,
-    solve,
 )
 from span_hpo.space import Params, Space, checked_params, grid, merged_space
 from span_hpo.summary import Printable, counted
@@ -197,7 +193,7 @@ class SpanObjective:
 
         K = self._kernels.matrix(params, chosen)
         costs = self.weighting.costs(data, params)
-        solution = self._fit(K, data, costs)
+        solution = solve_classes(K, data.codes, costs, tol=self.tol, max_iter=self.max_iter)
         loo = leave_one_out(
             solution, method=self.loo_method, complete=self._needs_values, certify=certify
         )
@@ -274,14 +270,6 @@ class SpanObjective:
         """
         return grid(self.space, points)
 
-    def _fit(
-        self, K: KernelBlocks, data: Dataset, costs: FloatArray
-    ) -> DualSolution | PairwiseSolution:
-        if len(data.classes) == 2:
-            return solve(Problem(K, data.y, costs), tol=self.tol, max_iter=self.max_iter)
-        costs = checked_costs(costs, data.codes)
-        return solve_pairs(K, data.codes, costs, tol=self.tol, max_iter=self.max_iter)
-
     def _chosen_rows(self, rows: int | None) -> IndexArray | None:
         if rows is None:
             return None
@@ -289,12 +277,10 @@ class SpanObjective:
         rows = whole("rows", rows, at_least=2, at_most=total)
         if rows == total:
             return None
-        chosen = self.data.nested_order[:rows]
-        order = self.data.codes[self.data.nested_order]
-        least = 1 + max(int((order == code).argmax()) for code in range(len(self.data.classes)))
+        least = self.data.least_rows
         if rows < least:
             raise ValueError(f"`rows` must be at least {least} to hold all classes, got {rows}.")
-        return np.sort(chosen)
+        return np.sort(self.data.nested_order[:rows])
 
     def _check_middle(self) -> None:
         """Raise now what every evaluation would raise: wrong fixed values, missing scores."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray, read_only
 from span_hpo.gram import KernelBlocks, kernel_times, subset
-from span_hpo.solver import DualSolution, Problem, solve
+from span_hpo.solver import DualSolution, Problem, checked_costs, solve
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +63,16 @@ def pairs_of(n_classes: int) -> list[tuple[int, int]]:
     return list(combinations(range(n_classes), 2))
 
 
+def solve_classes(
+    K: KernelBlocks, codes: IndexArray, costs: FloatArray, *, tol: float, max_iter: int
+) -> DualSolution | PairwiseSolution:
+    """Fit a weighted SVM of two classes, or of every pair of more; arguments as `solve_pairs`."""
+    if codes.max() > 1:
+        return solve_pairs(K, codes, costs, tol=tol, max_iter=max_iter)
+    y = np.where(codes > 0, 1.0, -1.0)
+    return solve(Problem(K, y, costs), tol=tol, max_iter=max_iter)
+
+
 def solve_pairs(
     K: KernelBlocks, codes: IndexArray, costs: FloatArray, *, tol: float, max_iter: int
 ) -> PairwiseSolution:
@@ -78,7 +88,13 @@ def solve_pairs(
         Upper bound of every dual variable, shape (l,), the same in all fits of the row.
     tol, max_iter
         Stopping tolerance and iteration limit of LIBSVM.
+
+    Raises
+    ------
+    ValueError
+        If a class has no row with positive cost.
     """
+    costs = checked_costs(costs, codes)
     all_rows, solutions = [], []
     pairs = pairs_of(int(codes.max()) + 1)
     values = np.empty((len(codes), len(pairs)))

@@ -176,6 +176,20 @@ def _direction(
     return direction, max(fall, 0.0), fall >= _NEGATIVE_SPAN
 
 
+def _rates(
+    direction: FloatArray,
+    value: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    least_room: float,
+) -> FloatArray:
+    """Return how fast each row uses up the room that it has; not positive if it stands still."""
+    return np.maximum(
+        (direction - _STILL) / np.maximum(upper - value, least_room),
+        (-direction - _STILL) / np.maximum(value - lower, least_room),
+    )
+
+
 def _first_event(
     direction: FloatArray,
     value: FloatArray,
@@ -184,10 +198,7 @@ def _first_event(
     touching: float,
 ) -> tuple[int, float]:
     """Return who is first at the end of its interval, and how far that is; infinity if nobody."""
-    rate = np.maximum(
-        (direction - _STILL) / np.maximum(upper - value, touching),
-        (-direction - _STILL) / np.maximum(value - lower, touching),
-    )
+    rate = _rates(direction, value, lower, upper, touching)
     first = int(rate.argmax())
     if rate[first] <= 0:
         return first, np.inf
@@ -212,10 +223,7 @@ def _certify(
     if margin - 2 * remaining * fall <= _CLEAR:
         return False  # not even with L = 2 alpha_p, the best choice
     inside = paths.kind[k, :n] == INSIDE
-    rate = np.maximum(
-        (direction[:n] - _STILL) / np.maximum(upper[:n] - value[:n], _NOTHING),
-        (-direction[:n] - _STILL) / np.maximum(value[:n] - lower[:n], _NOTHING),
-    )
+    rate = _rates(direction[:n], value[:n], lower[:n], upper[:n], _NOTHING)
     fastest = np.where(inside, rate, 0.0).max()
     weight = (inside * np.abs(direction[:n])).sum()
     for j in paths.changed[k, : paths.n_changed[k]]:
@@ -329,7 +337,7 @@ def _follow(
             return LONG
 
 
-@compiled(_direction, _first_event, _certify, _change_kind, _follow)
+@compiled(_rates, _direction, _first_event, _certify, _change_kind, _follow)
 def follow_paths(
     table: Columns, paths: Paths, todo: IndexArray, complete: bool, most_segments: int
 ) -> None:

@@ -194,7 +194,12 @@ class DualSolution:
         lower, upper = self.offset_limits.interval
         return bool(self.in_bound.any() or upper - lower <= self.margin_noise)
 
-    @property
+    @functools.cached_property
+    def excess(self) -> FloatArray:
+        """``g = y f - 1`` of every row: 0 at the margin, shape (l,)."""
+        return read_only(self.problem.y * self.decision_values - 1)
+
+    @functools.cached_property
     def is_optimal(self) -> bool:
         """Whether the KKT conditions hold up to rounding, so that paths can start here."""
         return self.converged and self.kkt_violation() <= violation_limit(self.margin_noise)
@@ -206,7 +211,7 @@ class DualSolution:
         positive cost; rows with cost 0 have no condition. The dual variables are in their box and
         ``sum(y alpha)`` is 0 up to rounding in any case.
         """
-        excess = self.problem.y * self.decision_values - 1
+        excess = self.excess
         can_grow = self.alpha < self.problem.costs
         can_fall = self.alpha > 0
         violation = np.maximum(np.where(can_grow, -excess, 0), np.where(can_fall, excess, 0))
@@ -303,18 +308,19 @@ def checked_max_iter(max_iter: Any) -> int:
 
 
 def _libsvm_alpha(
-    K: KernelBlocks, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
+    K: Any, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
 ) -> tuple[FloatArray, bool]:
     """Return LIBSVM's dual variables, and whether it finished within `max_iter`.
 
     At a bound they equal 0 or the cost bit for bit, so the split into in-bound and bounded rows
     needs no tolerance.
     """
-    if not is_held(K):
-        return _fit_on_features(K, y, costs, tol, max_iter)
-    fit = _private_fit() or _public_fit
-    matrix = np.ascontiguousarray(K.block(ALL, ALL))
-    unit = _kernel_unit(largest_entry(K))
+    fit, unit = _private_fit() or _public_fit, 1.0
+    if is_held(K):
+        matrix = np.ascontiguousarray(K.block(ALL, ALL))
+        unit = _kernel_unit(largest_entry(K))
+    else:
+        fit, matrix = functools.partial(_fit_on_features, K.svc_arguments()), K.X
     if unit != 1:
         matrix, costs = matrix / unit, costs * unit
         if not (np.isfinite(costs).all() and costs.all()):
@@ -328,25 +334,6 @@ def _libsvm_alpha(
     if not np.isfinite(alpha.sum()):
         raise SolverError("LIBSVM returned dual variables that are not finite.")
     return alpha, finished
-
-
-def _fit_on_features(
-    K: Any, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
-) -> tuple[FloatArray, bool]:
-    """Return LIBSVM's dual variables where the kernel matrix is not held: it works on features."""
-    svc = SVC(C=1.0, tol=tol, max_iter=max_iter, cache_size=_FEATURE_CACHE, **K.svc_arguments())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        try:
-            svc.fit(K.X, (y < 0).astype(float), sample_weight=costs)
-        except ValueError as error:
-            raise SolverError(f"LIBSVM cannot work on these features: {error}") from error
-    coefficients = svc.dual_coef_
-    if issparse(coefficients):
-        coefficients = coefficients.toarray()
-    alpha = np.zeros(len(y))
-    alpha[svc.support_] = np.minimum(np.abs(coefficients[0]), costs[svc.support_])
-    return alpha, svc.fit_status_ == 0
 
 
 def _kernel_unit(largest: float) -> float:
@@ -365,16 +352,41 @@ def _public_fit(
     K: FloatArray, classes: FloatArray, costs: FloatArray, tol: float, max_iter: int
 ) -> tuple[IndexArray, FloatArray, bool]:
     """Fit through the public class, with its overhead of about a millisecond."""
-    svc = SVC(
-        C=1.0, kernel="precomputed", tol=tol, max_iter=max_iter, cache_size=_cache_size(len(K))
+    return _fit_svc(
+        K, classes, costs, tol, max_iter, kernel="precomputed", cache_size=_cache_size(len(K))
     )
+
+
+def _fit_on_features(
+    kernel: dict[str, Any],
+    X: Any,
+    classes: FloatArray,
+    costs: FloatArray,
+    tol: float,
+    max_iter: int,
+) -> tuple[IndexArray, FloatArray, bool]:
+    """Fit where the kernel matrix is not held: LIBSVM works on the features."""
+    try:
+        return _fit_svc(X, classes, costs, tol, max_iter, cache_size=_FEATURE_CACHE, **kernel)
+    except ValueError as error:
+        raise SolverError(f"LIBSVM cannot work on these features: {error}") from error
+
+
+def _fit_svc(
+    X: Any, classes: FloatArray, costs: FloatArray, tol: float, max_iter: int, **arguments: Any
+) -> tuple[IndexArray, FloatArray, bool]:
+    """Return support vectors and dual variables of an ``SVC``, and whether it finished."""
+    svc = SVC(C=1.0, tol=tol, max_iter=max_iter, **arguments)
     with (
         sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", ConvergenceWarning)
-        svc.fit(K, classes, sample_weight=costs)
-    return svc.support_, np.abs(svc.dual_coef_[0]), svc.fit_status_ == 0
+        svc.fit(X, classes, sample_weight=costs)
+    coefficients = svc.dual_coef_
+    if issparse(coefficients):
+        coefficients = coefficients.toarray()
+    return svc.support_, np.abs(coefficients[0]), svc.fit_status_ == 0
 
 
 @functools.cache

@@ -20,7 +20,7 @@ support vector machines", 2008.
 import numpy as np
 
 from span_hpo.arrays import FloatArray, IndexArray
-from span_hpo.certificates import Proofs, upper_bounds
+from span_hpo.certificates import Proofs, certified_errors
 from span_hpo.gram import ALL, kernel_product, largest_entry, subset
 from span_hpo.jit import compiled
 from span_hpo.polish import DualPoint, margin_noise, offset_ends, polished, violation_limit
@@ -53,12 +53,8 @@ def stopped_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) ->
     What was found for each of the rows; where a fit was stopped, the margin of its classifier.
     """
     problem = solution.problem
-    proofs = Proofs.none(len(rows))
+    proofs = Proofs.none(len(rows)) if complete else certified_errors(solution, rows)
     K = np.ascontiguousarray(problem.K.block(ALL, ALL))
-    if not complete:
-        upper = upper_bounds(solution, rows)
-        proofs.margin[:] = np.where(upper <= 0, upper, 0.0)
-        proofs.proven[:] = upper <= 0
     # Where the pairs make no progress (a nearly singular kernel) the polish does.
     max_iter = min(solution.max_iter, _ITERATIONS * len(problem))
     tried = stopped = 0
@@ -95,7 +91,7 @@ def _without(solution: DualSolution, r: int) -> FloatArray:
     alpha = solution.alpha.copy()
     room = np.where(y == y[r], problem.costs - alpha, alpha)
     room[r] = 0.0
-    order = np.abs(y * solution.decision_values - 1).argsort(kind="stable")
+    order = np.abs(solution.excess).argsort(kind="stable")
     before = room[order].cumsum() - room[order]
     taken = np.minimum(np.maximum(alpha[r] - before, 0.0), room[order])
     alpha[order] += y[order] * y[r] * taken
@@ -116,7 +112,16 @@ def _least_primal(
     return 0.5 * (y * alpha) @ F + hinges, b
 
 
-@compiled(offset_ends, _least_primal)
+def _boundary_dual(
+    K_r: FloatArray, r: int, y: FloatArray, beta: FloatArray, F: FloatArray
+) -> tuple[FloatArray, float]:
+    """Return ``k' (y beta)`` of every row and ``H(beta)``, with ``F = K (y beta)``."""
+    total = (y * beta).sum()
+    values = F - K_r * total - F[r] + K_r[r] * total
+    return values, beta.sum() - 0.5 * (y * beta) @ values
+
+
+@compiled(offset_ends, _least_primal, _boundary_dual)
 def _optimise(
     K: FloatArray,
     y: FloatArray,
@@ -140,8 +145,7 @@ def _optimise(
     curvature = np.maximum(diagonal - 2 * K[r] + K[r, r], _LEAST_CURVATURE)
     values = F.copy()
     if watch:
-        values = F - K[r] * (y @ beta) - F[r] + K[r, r] * (y @ beta)
-        H = beta.sum() - 0.5 * (y * beta) @ values
+        values, H = _boundary_dual(K[r], r, y, beta, F)
     for iteration in range(max_iter):
         lower, upper = offset_ends(y, costs, alpha, F)
         i = lower.argmax()
@@ -177,10 +181,7 @@ def _optimise(
             if primal < H - _ROUNDING * np.abs(H):
                 # Once more without what the steps have added up.
                 F[:] = K @ (y * alpha)
-                total = (y * beta).sum()
-                projection = K[r] @ (y * beta)
-                values = K @ (y * beta) - K[r] * total - projection + K[r, r] * total
-                H = beta.sum() - 0.5 * (y * beta) @ values
+                values, H = _boundary_dual(K[r], r, y, beta, K @ (y * beta))
                 primal, b = _least_primal(y, costs, alpha, F)
                 if primal < H - _ROUNDING * np.abs(H):
                     return True, b

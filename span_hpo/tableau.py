@@ -15,7 +15,6 @@ distances about 1, and dual variables multiplied by it.
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from scipy.linalg import lapack
@@ -227,21 +226,22 @@ class Tableau:
         threads: int = 1,
     ) -> None:
         """Follow the paths to their outcomes, making the columns that they ask for."""
+
+        def follow(part: IndexArray) -> None:
+            follow_paths(self.table, paths, part, complete, most_segments)
+
         todo = np.arange(len(paths.row))
         while len(todo):
             if threads > 1 and len(todo) >= _PATHS_FOR_THREADS and runs_machine_code():
                 parts = [todo[start::threads] for start in range(threads)]
                 with ThreadPoolExecutor(threads) as pool:
                     # They share the columns, and write into different rows of the arrays.
-                    list(pool.map(partial(self._follow, paths, complete, most_segments), parts))
+                    list(pool.map(follow, parts))
             else:
-                self._follow(paths, complete, most_segments, todo)
+                follow(todo)
             todo = todo[paths.outcome[todo] == NEEDS_COLUMN]
             if len(todo):
                 self._add(np.unique(paths.wanted[todo]), paths.own.shape[1])
-
-    def _follow(self, paths: Paths, complete: bool, most_segments: int, todo: IndexArray) -> None:
-        follow_paths(self.table, paths, todo, complete, most_segments)
 
     def _add(self, wanted: IndexArray, width: int) -> None:
         """Make columns to be shared, as far as the present paths need them."""
