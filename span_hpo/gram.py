@@ -84,7 +84,7 @@ class KernelSubset:
 
 
 def is_held(K: KernelBlocks) -> bool:
-    """Tell whether the whole matrix may be formed, so that LIBSVM can work on it.
+    """Tell whether the whole matrix may be formed, so that a fit can work on it.
 
     A kernel that says no has `X`, ``svc_arguments()`` and ``take(rows)`` for a fit on features.
     """

@@ -2,7 +2,7 @@
 
 import functools
 import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar
@@ -24,7 +24,9 @@ def interpreted() -> Iterator[None]:
         _interpreted.reset(token)
 
 
-def compiled(*helpers: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def compiled(
+    *helpers: Callable[..., Any], fastmath: Collection[str] = ()
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Decorate a function of NumPy arrays to be compiled by Numba when it is first called.
 
     Without Numba the function stays as it is: the same answers, more slowly. Numba is imported at
@@ -36,12 +38,14 @@ def compiled(*helpers: Callable[..., Any]) -> Callable[[Callable[P, T]], Callabl
     ----------
     helpers
         Plain functions that the decorated one calls.
+    fastmath
+        What LLVM may assume of floating-point numbers, such as "nnan": there is no NaN.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         @functools.cache
         def machine_code() -> Callable[P, T]:
-            return _machine_code(function, helpers)
+            return _machine_code(function, helpers, set(fastmath))
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -66,16 +70,18 @@ def runs_machine_code() -> bool:
 
 
 def _machine_code(
-    function: Callable[P, T], helpers: tuple[Callable[..., Any], ...]
+    function: Callable[P, T], helpers: tuple[Callable[..., Any], ...], fastmath: set[str]
 ) -> Callable[P, T]:
     import numba
     from numba.extending import register_jitable
 
     for helper in helpers:
         register_jitable(helper)
+    # As NumPy does: a division by zero is infinite, not an exception.
+    options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
     machine_code: Callable[P, T]
     try:
-        machine_code = numba.njit(cache=True, nogil=True)(function)
+        machine_code = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no folder for the cache can be written
-        machine_code = numba.njit(nogil=True)(function)
+        machine_code = numba.njit(**options)(function)
     return machine_code

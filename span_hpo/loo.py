@@ -266,7 +266,9 @@ def _elected(solution: PairwiseSolution, method: str, found: list[_Answers]) -> 
 
 def _error_bounds(proven: BoolArray, wrong: BoolArray) -> tuple[float, float]:
     """Return the least and the largest error that the proofs allow."""
-    return float(np.mean(proven & wrong)), float(np.mean(~proven | wrong))
+    count, known_wrong = len(wrong), np.count_nonzero(proven & wrong)
+    unproven = count - np.count_nonzero(proven)
+    return known_wrong / count, (known_wrong + unproven) / count
 
 
 def _last_of_class(solution: DualSolution) -> BoolArray:

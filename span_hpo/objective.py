@@ -13,6 +13,7 @@ from span_hpo.arrays import FloatArray, IndexArray, read_only
 from span_hpo.checks import real, whole
 from span_hpo.data import as_dataset, not_negative
 from span_hpo.kernels import KernelCache, Precomputed, as_kernel
+from span_hpo.libsvm import checked_max_iter
 from span_hpo.loo import METHODS, LeaveOneOut, leave_one_out
 from span_hpo.metrics import as_metrics
 from span_hpo.pairwise import solve_classes
@@ -20,7 +21,6 @@ from span_hpo.solver import (
     DEFAULT_MAX_ITER,
     DEFAULT_TOL,
     checked_costs,
-    checked_max_iter,
 )
 from span_hpo.space import Params, Space, checked_params, grid, merged_space
 from span_hpo.summary import Printable, counted
@@ -106,7 +106,7 @@ class SpanObjective:
     metric_weight
         Weight of each row in the metric, shape (l,).
     tol, max_iter
-        Stopping tolerance and iteration limit of LIBSVM.
+        Stopping tolerance and step limit of a fit; see `solve`.
     memory_limit
         Megabytes for kernel matrices, shared by all threads; by default a quarter of the machine's
         memory. Beyond it fits work on the features, and only the parts of the kernel matrix that

@@ -87,7 +87,7 @@ def solve_pairs(
     costs
         Upper bound of every dual variable, shape (l,), the same in all fits of the row.
     tol, max_iter
-        Stopping tolerance and iteration limit of LIBSVM.
+        Stopping tolerance and step limit of a fit; see `solve`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""From LIBSVM's answer to the exact solution of the dual, by an active-set method."""
+"""From a fit within its tolerance to the exact solution of the dual, by an active-set method."""
 
 from dataclasses import dataclass, replace
 
@@ -8,10 +8,14 @@ from span_hpo.arrays import BoolArray, FloatArray, IndexArray
 from span_hpo.errors import SolverError
 from span_hpo.gram import KernelBlocks, kernel_times, largest_entry
 from span_hpo.hull import Hull, in_bound_hull
+from span_hpo.jit import runs_machine_code
 from span_hpo.qp import BoxQP
+from span_hpo.smo import improved_in_box
 
-_ROUNDS = 100  # one to three from a finished fit; LIBSVM's answer after `max_iter` may need dozens
+_ROUNDS = 100  # one to three from a finished fit; after `max_iter` it may need dozens
 _FEW = 4  # rows outside the box that are sooner dropped one by one than by an interior point
+_PAIR_GAP = 1e-6  # where pairs of rows stop to move within the box, in units of the margin,
+_PAIR_STEPS = 1000  # or after so many steps: from there on Newton's method is faster
 _ALPHA_ROUNDING = 1e-13  # relative to the largest alpha: closer to a bound is at the bound
 _NOISE = 1e-13  # rounding of a decision value, relative to 1 + sum(alpha) max|K_ii|
 _NOISE_FACTOR = 1e3  # how many times that a chain of computations may add up to
@@ -140,17 +144,19 @@ def polished(start: DualPoint) -> DualPoint:
 
     - the answer lies in the box: take it, add to W the rows outside that violate their margin,
       stop if there are none;
-    - many rows leave the box: minimise over it with an interior-point method, which finds the rows
+    - rows leave the box: let pairs of rows move within it for a while, if machine code does that
+      (as plain Python it would take longer than the rest);
+    - many still leave it: minimise over it with an interior-point method, which finds the rows
       that belong to a bound all at once, and take those out of W;
-    - few do, or many again (rows that are nearly at a bound, or equal to each other): go towards
-      the answer up to the first bound, and take the rows that reach it out of W.
+    - few do, or many once more (rows that are nearly at a bound, or equal to each other): go
+      towards the answer up to the first bound, and take the rows that reach it out of W.
 
     The dual objective never falls.
     """
     y, costs, point = start.y, start.costs, start
     largest = largest_entry(start.K)
     working = start.in_bound
-    crossed = False
+    paired = crossed = False  # what has been tried since the last step that stayed in the box
     for _ in range(_ROUNDS):
         noise = margin_noise(point.alpha, largest)
         if not working.any():
@@ -164,7 +170,7 @@ def polished(start: DualPoint) -> DualPoint:
         try:
             hull = in_bound_hull(K_WW)
         except SolverError:
-            break  # not positive semi-definite: LIBSVM's answer is all there is
+            break  # not positive semi-definite: the start is all there is
         y_W, costs_W = y[W], costs[W]
         d, b = hull.solve(y_W - point.F[W], -float(y @ point.alpha))
         wanted = point.alpha[W] + y_W * d
@@ -184,16 +190,23 @@ def polished(start: DualPoint) -> DualPoint:
                 working |= violated
             # With nobody inside, `b` is not determined: the next round starts from a pair of rows
             # that contradict each other.
-            crossed = False
+            paired = crossed = False
             continue
         found = None
-        if outside > _FEW and not crossed:
-            found = _minimum_in_box(point, W, hull.centred(K_WW), hull.scale)
+        if not (paired or hull.jitter) and runs_machine_code():
+            paired = True
+            alpha_W, v_W = point.alpha[W], y_W - point.F[W]
+            moved = improved_in_box(K_WW, alpha_W, y_W, costs_W, v_W, _PAIR_GAP, _PAIR_STEPS)
+            at_bound = ((moved == 0) | (moved == costs_W)) & (moved != alpha_W)
+            if at_bound.any():
+                found = moved
+        if found is None and outside > _FEW and not crossed:
             crossed = True
+            found = _minimum_in_box(point, W, hull.centred(K_WW), hull.scale)
+            if found is not None:
+                at_bound = (found == 0) | (found == costs_W)
         if found is None:
             found, at_bound = _first_bound(point, W, wanted)
-        else:
-            at_bound = (found == 0) | (found == costs_W)
         point = point.moved(W, found)
         working[W[at_bound]] = False
     return min(start, point, key=lambda reached: reached.offset_gap)

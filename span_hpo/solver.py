@@ -1,32 +1,24 @@
-"""One weighted LIBSVM fit, polished to the exact solution of the dual.
+"""One weighted fit, polished to the exact solution of the dual.
 
     max  sum(alpha) - 1/2 sum_ij alpha_i alpha_j y_i y_j K_ij
     s.t. 0 <= alpha_i <= C_i,  sum(y alpha) = 0
 
 With ``beta = y alpha``, ``F = K beta`` and ``f = F + b``, a row is *in-bound* if
-``0 < alpha_i < C_i``, *bounded* if ``alpha_i = C_i > 0``, and a *zero row* otherwise. Only this
-module knows LIBSVM.
+``0 < alpha_i < C_i``, *bounded* if ``alpha_i = C_i > 0``, and a *zero row* otherwise.
 """
 
 import functools
-import math
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import sklearn
-from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import SVC
 
 from span_hpo.arrays import Array, BoolArray, FloatArray, IndexArray, read_only
-from span_hpo.checks import real, whole
+from span_hpo.checks import real
 from span_hpo.data import as_numbers, not_negative
-from span_hpo.errors import SolverError
 from span_hpo.gram import (
-    ALL,
     KernelBlocks,
     KernelMatrix,
     as_kernel_blocks,
@@ -36,6 +28,8 @@ from span_hpo.gram import (
     subset,
 )
 from span_hpo.hull import Hull, in_bound_hull
+from span_hpo.jit import runs_machine_code
+from span_hpo.libsvm import checked_max_iter, libsvm_alpha
 from span_hpo.polish import (
     DualPoint,
     OffsetLimits,
@@ -44,14 +38,11 @@ from span_hpo.polish import (
     polished,
     violation_limit,
 )
+from span_hpo.smo import smo_point
 from span_hpo.threads import one_blas_thread
 
-DEFAULT_TOL = 1e-3  # LIBSVM's stopping tolerance, in units of the margin
+DEFAULT_TOL = 1e-3  # in units of the margin; LIBSVM's default
 DEFAULT_MAX_ITER = 1_000_000
-_SINGLE_RANGE = 1e-20, 1e20  # kernel values that LIBSVM's single precision holds with room to spare
-_MOST_ITERATIONS = 2**31 - 1  # LIBSVM counts in 32 bits
-_FEATURE_CACHE = 200.0  # megabytes of kernel rows that LIBSVM keeps when it works on features
-_CACHE_LIMIT = 2000.0  # megabytes; LIBSVM allocates only what it uses
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,13 +224,14 @@ def solve(
     problem
         Kernel matrix, labels and costs.
     tol
-        LIBSVM's stopping tolerance, in units of the margin.
+        Where the fit may stop and the polish begins, in units of the margin.
     max_iter
-        Limit of LIBSVM's iterations.
+        Limit of the steps until then.
     polish
-        Turn LIBSVM's answer, which carries its tolerance and the rounding of a single-precision
-        kernel, into the solution in double precision. Where that fails LIBSVM's answer is kept:
-        `DualSolution.kkt_violation` tells.
+        Go on to the solution in double precision, from a start that is computed on the matrix
+        where it is held and Numba is installed, and by LIBSVM otherwise. Where that fails LIBSVM's
+        answer is kept: `DualSolution.kkt_violation` tells. Without polish it is LIBSVM's answer,
+        with its tolerance and the rounding of a kernel in single precision.
 
     Returns
     -------
@@ -260,10 +252,11 @@ def solve(
     # The class of the first row counts as +1: swapped classes are the same problem to the last bit.
     sign = float(fitted.y[0])
     y = sign * fitted.y
-    start, finished = _libsvm_alpha(K, y, costs, tol, max_iter)
-    point = DualPoint(K, y, costs, start, F=kernel_product(K, y * start))
     if polish:
-        point = polished(point)
+        point, finished = _optimum(K, y, costs, tol, max_iter)
+    else:
+        start, finished = libsvm_alpha(K, y, costs, tol, max_iter)
+        point = _point(K, y, costs, start)
     b = sign * point.offset()
     if everyone:
         alpha, decision_values = point.alpha, sign * point.F + b
@@ -286,7 +279,7 @@ def solve(
     if point.hull is not None:
         solution.__dict__["hull"] = point.hull  # the polish has factored it already
     if not solution.converged:
-        ended = "LIBSVM finished" if finished else f"LIBSVM stopped at `max_iter` = {max_iter}"
+        ended = "The fit ended" if finished else f"The fit stopped at `max_iter` = {max_iter}"
         warnings.warn(
             f"{ended} with a KKT violation of {solution.kkt_violation():.2g}. Scale the features, "
             "lower the costs or raise `max_iter`.",
@@ -296,145 +289,29 @@ def solve(
     return solution
 
 
+def _optimum(
+    K: KernelBlocks, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
+) -> tuple[DualPoint, bool]:
+    """Return the solution, and whether the method that it started from finished.
+
+    The start is computed on the matrix where that is held and Numba is there, by LIBSVM otherwise,
+    and wherever the first start was not good enough.
+    """
+    if is_held(K) and runs_machine_code():
+        start, F, finished = smo_point(K, y, costs, tol, max_iter)
+        if np.isfinite(start.sum()):
+            point = polished(DualPoint(K, y, costs, start, F))
+            if point.optimal:
+                return point, finished
+    start, finished = libsvm_alpha(K, y, costs, tol, max_iter)
+    return polished(_point(K, y, costs, start)), finished
+
+
+def _point(K: KernelBlocks, y: FloatArray, costs: FloatArray, alpha: FloatArray) -> DualPoint:
+    return DualPoint(K, y, costs, alpha, F=kernel_product(K, y * alpha))
+
+
 def _is_close(point: DualPoint, tol: float) -> bool:
-    """Tell whether a polished point fulfils the KKT conditions within LIBSVM's tolerance."""
+    """Tell whether a polished point fulfils the KKT conditions within the tolerance."""
     exact = point.optimal and margin_noise(point.alpha, largest_entry(point.K)) <= tol
     return exact or point.offset_gap <= 2 * tol
-
-
-def checked_max_iter(max_iter: Any) -> int:
-    """Return a limit of iterations that LIBSVM can count to."""
-    return whole("max_iter", max_iter, at_least=1, at_most=_MOST_ITERATIONS)
-
-
-def _libsvm_alpha(
-    K: Any, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
-) -> tuple[FloatArray, bool]:
-    """Return LIBSVM's dual variables, and whether it finished within `max_iter`.
-
-    At a bound they equal 0 or the cost bit for bit, so the split into in-bound and bounded rows
-    needs no tolerance.
-    """
-    fit, unit = _private_fit() or _public_fit, 1.0
-    if is_held(K):
-        matrix = np.ascontiguousarray(K.block(ALL, ALL))
-        unit = _kernel_unit(largest_entry(K))
-    else:
-        fit, matrix = functools.partial(_fit_on_features, K.svc_arguments()), K.X
-    if unit != 1:
-        matrix, costs = matrix / unit, costs * unit
-        if not (np.isfinite(costs).all() and costs.all()):
-            raise SolverError(
-                f"The costs times kernel values of about {unit:.0e} are out of range."
-            )
-    support, of_support, finished = fit(matrix, (y < 0).astype(float), costs, tol, max_iter)
-    alpha = np.zeros(len(y))
-    # LIBSVM sets a bounded alpha to its cost, but may miss it upwards by the last bit.
-    alpha[support] = np.minimum(of_support, costs[support]) / unit
-    if not np.isfinite(alpha.sum()):
-        raise SolverError("LIBSVM returned dual variables that are not finite.")
-    return alpha, finished
-
-
-def _kernel_unit(largest: float) -> float:
-    """Return a power of two that brings such a kernel into the range of single precision."""
-    if largest == 0 or _SINGLE_RANGE[0] < largest < _SINGLE_RANGE[1]:
-        return 1.0
-    return 2.0 ** (math.frexp(largest)[1] - 1)
-
-
-_Fit = Callable[
-    [FloatArray, FloatArray, FloatArray, float, int], tuple[IndexArray, FloatArray, bool]
-]
-
-
-def _public_fit(
-    K: FloatArray, classes: FloatArray, costs: FloatArray, tol: float, max_iter: int
-) -> tuple[IndexArray, FloatArray, bool]:
-    """Fit through the public class, with its overhead of about a millisecond."""
-    return _fit_svc(
-        K, classes, costs, tol, max_iter, kernel="precomputed", cache_size=_cache_size(len(K))
-    )
-
-
-def _fit_on_features(
-    kernel: dict[str, Any],
-    X: Any,
-    classes: FloatArray,
-    costs: FloatArray,
-    tol: float,
-    max_iter: int,
-) -> tuple[IndexArray, FloatArray, bool]:
-    """Fit where the kernel matrix is not held: LIBSVM works on the features."""
-    try:
-        return _fit_svc(X, classes, costs, tol, max_iter, cache_size=_FEATURE_CACHE, **kernel)
-    except ValueError as error:
-        raise SolverError(f"LIBSVM cannot work on these features: {error}") from error
-
-
-def _fit_svc(
-    X: Any, classes: FloatArray, costs: FloatArray, tol: float, max_iter: int, **arguments: Any
-) -> tuple[IndexArray, FloatArray, bool]:
-    """Return support vectors and dual variables of an ``SVC``, and whether it finished."""
-    svc = SVC(C=1.0, tol=tol, max_iter=max_iter, **arguments)
-    with (
-        sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        svc.fit(X, classes, sample_weight=costs)
-    coefficients = svc.dual_coef_
-    if issparse(coefficients):
-        coefficients = coefficients.toarray()
-    return svc.support_, np.abs(coefficients[0]), svc.fit_status_ == 0
-
-
-@functools.cache
-def _private_fit() -> _Fit | None:
-    """Return a fit without that overhead, if this scikit-learn has one that gives the same answer.
-
-    ``sklearn.svm._libsvm`` is private: it is used only after it has reproduced the public class on
-    a small problem.
-    """
-    try:
-        from sklearn.svm import _libsvm
-    except ImportError:
-        return None
-
-    def fit(
-        K: FloatArray, classes: FloatArray, costs: FloatArray, tol: float, max_iter: int
-    ) -> tuple[IndexArray, FloatArray, bool]:
-        _libsvm.set_verbosity_wrap(0)
-        support, _, _, coefficients, _, _, _, status, _ = _libsvm.fit(
-            K,
-            classes,
-            svm_type=0,
-            kernel="precomputed",
-            C=1.0,
-            sample_weight=costs,
-            tol=tol,
-            max_iter=max_iter,
-            cache_size=_cache_size(len(K)),
-        )
-        return support, np.abs(coefficients[0]), status == 0
-
-    x = np.array([0.0, 1.0, 2.0, 4.0, 5.0])
-    example = (
-        np.exp(-((x[:, None] - x) ** 2)),
-        np.array([0.0, 1.0, 0.0, 1.0, 1.0]),
-        np.array([1.0, 0.5, 0.1, 2.0, 3.0]),
-        1e-3,
-        1000,
-    )
-    try:
-        support, alpha, finished = fit(*example)
-    except Exception:  # noqa: BLE001  a private function may fail in any way after an update
-        return None
-    wanted_support, wanted_alpha, _ = _public_fit(*example)
-    same = np.array_equal(support, wanted_support) and np.array_equal(alpha, wanted_alpha)
-    return fit if same and finished else None
-
-
-def _cache_size(rows: int) -> float:
-    """Return the megabytes of the whole matrix in LIBSVM's single precision."""
-    return min(_CACHE_LIMIT, 1.0 + 4 * rows**2 / 1e6)

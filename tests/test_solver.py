@@ -5,8 +5,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-import span_hpo.solver as solver_module
+import span_hpo.libsvm as libsvm_module
 from span_hpo import Problem, solve
+from span_hpo.jit import interpreted
 from span_hpo.qp import BoxQP
 from tests.problems import indefinite_problem, moons_problem, random_problem, rbf, two_moons
 
@@ -213,11 +214,12 @@ def test_offset_without_in_bound_rows_is_the_middle():
 
 def test_private_and_public_libsvm_give_the_same(monkeypatch):
     """The fast call is used on this scikit-learn, and the fall-back gives the same solution."""
-    assert solver_module._private_fit() is not None
+    assert libsvm_module._private_fit() is not None
     problem = moons_problem(60, cost=10.0)
-    fast = solve(problem)
-    monkeypatch.setattr(solver_module, "_private_fit", lambda: None)
-    slow = solve(problem)
+    with interpreted():
+        fast = solve(problem)
+        monkeypatch.setattr(libsvm_module, "_private_fit", lambda: None)
+        slow = solve(problem)
     np.testing.assert_array_equal(fast.alpha, slow.alpha)
     assert fast.b == slow.b
 
@@ -242,15 +244,15 @@ def test_changed_private_function_is_not_used(monkeypatch, change):
 
         monkeypatch.setattr(_libsvm, "fit", other)
     if change != "different":
-        monkeypatch.setattr(solver_module, "_public_fit", lambda *a: (None, None, True))
-    assert solver_module._private_fit.__wrapped__() is None
+        monkeypatch.setattr(libsvm_module, "_public_fit", lambda *a: (None, None, True))
+    assert libsvm_module._private_fit.__wrapped__() is None
 
 
 def test_iteration_limit_is_told():
     """A fit that LIBSVM does not finish and the polish cannot mend warns and is marked."""
     problem = moons_problem(200, cost=1e4)
     with pytest.warns(
-        ConvergenceWarning, match="LIBSVM stopped at `max_iter` = 3 with a KKT violation"
+        ConvergenceWarning, match="The fit stopped at `max_iter` = 3 with a KKT violation"
     ):
         solution = solve(problem, max_iter=3, polish=False)
     assert not solution.converged
