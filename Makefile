@@ -25,6 +25,8 @@ bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks growth
 	$(BIN)/python -m benchmarks rivals
 	$(BIN)/python -m benchmarks large
+	$(BIN)/python -m benchmarks classes
+	$(BIN)/python -m benchmarks startup
 	$(BIN)/python -m benchmarks tables
 	$(BIN)/python -m benchmarks figures
 

@@ -3,7 +3,7 @@
 import argparse
 from types import ModuleType
 
-from benchmarks import exact, figures, grid, growth, large, rivals, speed, tables
+from benchmarks import classes, exact, figures, grid, growth, large, rivals, speed, startup, tables
 
 
 def _first_line(module: ModuleType) -> str:
@@ -21,6 +21,8 @@ def main() -> None:
         "growth": growth,
         "rivals": rivals,
         "large": large,
+        "classes": classes,
+        "startup": startup,
     }
     for name, module in measured.items():
         command = commands.add_parser(name, help=_first_line(module))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from span_hpo.arrays import BoolArray, FloatArray, IndexArray, sums_of_others
+from span_hpo.arrays import BoolArray, FloatArray, IndexArray, rows_of, sums_of_others
 from span_hpo.gram import largest_entry
 from span_hpo.polish import zero_width
 from span_hpo.solver import DualSolution
@@ -44,7 +44,7 @@ class Proofs:
     @property
     def open(self) -> IndexArray:
         """The positions that are not proven."""
-        return np.flatnonzero(~self.proven)
+        return rows_of(~self.proven)
 
     def put(self, positions: IndexArray, found: "Proofs") -> None:
         """Fill in what was found for some of the positions."""
@@ -128,11 +128,11 @@ def lower_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
     gap = _gaps_of_others(solution)[rows]
     bounds = np.full(len(rows), -np.inf)
     for label in (-1.0, 1.0):
-        of_class = np.flatnonzero(y[rows] == label)
+        of_class = rows_of(y[rows] == label)
         if not len(of_class):
             continue
         room = np.where(y == label, problem.costs - alpha, alpha)
-        able = np.flatnonzero(room)
+        able = rows_of(room)
         if len(able) > _CANDIDATES:
             able = able[np.argpartition(np.abs(excess[able]), _CANDIDATES)[:_CANDIDATES]]
         if len(able):

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from scipy.linalg import blas
 
-from span_hpo.arrays import FloatArray, IndexArray
+from span_hpo.arrays import FloatArray, IndexArray, rows_of
 
 _ASYMMETRY = 1e-8  # relative to the largest entry of a given kernel matrix
 _SPARSE_SHARE = 0.2  # below this share of nonzero coefficients, gathering rows beats dsymv
@@ -134,7 +134,7 @@ def largest_entry(K: KernelBlocks) -> float:
 
 def kernel_product(K: KernelBlocks, coefficients: FloatArray) -> FloatArray:
     """Return ``K @ coefficients``, shape (l,), skipping the zeros."""
-    nonzero = np.flatnonzero(coefficients)
+    nonzero = rows_of(coefficients)
     return kernel_times(K, nonzero, coefficients[nonzero])
 
 

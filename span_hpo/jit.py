@@ -78,7 +78,7 @@ def _machine_code(
     for helper in helpers:
         register_jitable(helper)
     # As NumPy does: a division by zero is infinite, not an exception.
-    options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
     machine_code: Callable[P, T]
     try:
         machine_code = numba.njit(cache=True, **options)(function)

@@ -30,7 +30,7 @@ _CANCELLED = 1e-6  # squared distances below this share of the norms are formed 
 _PAIRS_AT_ONCE = 100_000  # pairs of rows whose differences are held in memory together
 _TYPICAL_RANGE = 1e-300, 1e300  # (squared) distances for which a width can be written
 _HIGHEST_DEGREE = 1000
-_SPARSE_ROWS_AT_ONCE = 1000  # whose products with all others are sparse for a moment
+_ROWS_AT_ONCE = 1000  # whose products with all others are in memory twice for a moment
 _DIAGONAL_ROWS = 500  # of which the diagonal of a kernel is computed together
 _UNKNOWN_MEMORY = 2000.0  # megabytes
 _MEDIAN_ROWS = 2000  # rows that the default widths look at
@@ -529,8 +529,8 @@ def _gram(X: Any, Z: Any) -> FloatArray:
         gram: FloatArray = X @ Z.T
         return gram
     gram = np.empty((X.shape[0], Z.shape[0]))
-    for start in range(0, len(gram), _SPARSE_ROWS_AT_ONCE):
-        block = slice(start, start + _SPARSE_ROWS_AT_ONCE)
+    for start in range(0, len(gram), _ROWS_AT_ONCE):
+        block = slice(start, start + _ROWS_AT_ONCE)
         gram[block] = (X[block] @ Z.T).toarray()
     return gram
 
@@ -598,11 +598,15 @@ def _squared_distances(X: Any) -> FloatArray:
     with np.errstate(over="ignore", invalid="ignore"):
         X = _about_mean(X)
         norms = _squared_norms(X)
-        squared: FloatArray = np.add.outer(norms, norms)
-        cancelled = _CANCELLED * squared
-        squared -= 2 * _gram(X, X)
-    _check_overflow(squared, "squared distances", "scale the features")
-    for i, j, exact in _from_differences(X, X, np.triu(squared <= cancelled, k=1)):
-        squared[i, j] = squared[j, i] = exact
+        squared = _gram(X, X)
+        # In place and by blocks of rows: there is never a second matrix of this size.
+        for start in range(0, len(squared), _ROWS_AT_ONCE):
+            block = slice(start, start + _ROWS_AT_ONCE)
+            part, sums = squared[block], norms[block, None] + norms
+            part *= -2
+            part += sums
+            _check_overflow(part, "squared distances", "scale the features")
+            for i, j, exact in _from_differences(X[block], X, part <= _CANCELLED * sums):
+                part[i, j] = exact
     np.fill_diagonal(squared, 0.0)
     return squared

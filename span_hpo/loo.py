@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from span_hpo.arrays import BoolArray, FloatArray, IndexArray, read_only
+from span_hpo.arrays import BoolArray, FloatArray, IndexArray, read_only, rows_of
 from span_hpo.certificates import Proofs, certified
 from span_hpo.checks import whole
 from span_hpo.exact import follow_rows
@@ -179,7 +179,7 @@ def _answers(
         proofs.put(proofs.open, stopped_rows(solution, proofs.open, complete=complete))
     elif (method == "span" and certify) or (method == "exact" and not complete):
         proofs.put(proofs.open, certified(solution, proofs.open))
-    needed = np.flatnonzero(undefined & ~proofs.exact) if method == "span" else proofs.open
+    needed = rows_of(undefined & ~proofs.exact) if method == "span" else proofs.open
     if len(needed) and optimal and method in ("span", "exact"):
         to_end = complete or method == "span"
         proofs.put(needed, follow_rows(solution, needed, complete=to_end, threads=n_jobs))

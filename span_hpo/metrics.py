@@ -207,15 +207,21 @@ class Metric:
     own: bool = True
     needs_both_classes: bool = False
 
-    def check_weight(self, y: FloatArray, weight: FloatArray) -> None:
-        """Raise if the weights leave the metric without rows, or without a class that it needs."""
+    def check_weight(self, y: FloatArray, weight: FloatArray, classes: Array | None = None) -> None:
+        """Raise if the weights leave the metric without rows, or without a class that it needs.
+
+        The message names the class by its label if all of them are given, in their order.
+        """
         if weight.all():
             return
         labels = np.unique(y)
         needs_all = self.needs_both_classes or (len(labels) > 2 and not self.own)
         for label in labels:
             if needs_all and not weight @ (y == label):
-                shown = f"{label:+.0f}" if len(labels) == 2 else f"{label:.0f}"
+                if classes is not None:
+                    shown = repr(classes.tolist()[max(0, int(label))])
+                else:
+                    shown = f"{label:+.0f}" if len(labels) == 2 else f"{label:.0f}"
                 raise ValueError(
                     f"`metric_weight` must be positive in some row of each class for {self.name}, "
                     f"got only zeros for the rows of class {shown}."

@@ -192,7 +192,7 @@ class SpanObjective:
         weight = self.metric_weight if chosen is None else self.metric_weight[chosen]
 
         K = self._kernels.matrix(params, chosen)
-        costs = self.weighting.costs(data, params)
+        costs = checked_costs(self.weighting.costs(data, params), data.codes, data.classes)
         solution = solve_classes(K, data.codes, costs, tol=self.tol, max_iter=self.max_iter)
         loo = leave_one_out(
             solution, method=self.loo_method, complete=self._needs_values, certify=certify
@@ -238,7 +238,8 @@ class SpanObjective:
             If a parameter is missing, unknown or not valid.
         """
         params = checked_params(self.space, params)
-        costs = checked_costs(self.weighting.costs(self.data, params), self.data.codes)
+        data = self.data
+        costs = checked_costs(self.weighting.costs(data, params), data.codes, data.classes)
         if isinstance(self.kernel, Precomputed):
             # New kernel matrices have a column for every row, so none may be dropped.
             costs = np.maximum(costs, _NEGLIGIBLE_COST * costs.max())
@@ -288,7 +289,7 @@ class SpanObjective:
         self.kernel.values(middle)
         sample_costs(self.weighting, self.data, middle)
         for metric in self.metrics:
-            metric.check_weight(self.data.y, self.metric_weight)
+            metric.check_weight(self.data.y, self.metric_weight, self.data.classes)
 
 
 def _shown(value: Any) -> str:

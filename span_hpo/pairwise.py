@@ -12,7 +12,7 @@ import numpy as np
 
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray, read_only
 from span_hpo.gram import KernelBlocks, kernel_times, subset
-from span_hpo.solver import DualSolution, Problem, checked_costs, solve
+from span_hpo.solver import DualSolution, Problem, solve
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ def solve_classes(
     if codes.max() > 1:
         return solve_pairs(K, codes, costs, tol=tol, max_iter=max_iter)
     y = np.where(codes > 0, 1.0, -1.0)
-    return solve(Problem(K, y, costs), tol=tol, max_iter=max_iter)
+    return solve(Problem.of_checked(K, y, costs), tol=tol, max_iter=max_iter)
 
 
 def solve_pairs(
@@ -85,23 +85,18 @@ def solve_pairs(
     codes
         Class of each row, shape (l,), from 0 to k - 1.
     costs
-        Upper bound of every dual variable, shape (l,), the same in all fits of the row.
+        Upper bound of every dual variable, shape (l,), the same in all fits of the row; checked to
+        be positive somewhere in each class.
     tol, max_iter
         Stopping tolerance and step limit of a fit; see `solve`.
-
-    Raises
-    ------
-    ValueError
-        If a class has no row with positive cost.
     """
-    costs = checked_costs(costs, codes)
     all_rows, solutions = [], []
     pairs = pairs_of(int(codes.max()) + 1)
     values = np.empty((len(codes), len(pairs)))
     for column, (first, second) in enumerate(pairs):
         rows = np.flatnonzero((codes == first) | (codes == second))
         y = np.where(codes[rows] == second, 1.0, -1.0)
-        problem = Problem(subset(K, rows), y, costs[rows])
+        problem = Problem.of_checked(subset(K, rows), y, costs[rows])
         solution = solve(problem, tol=tol, max_iter=max_iter)
         support = np.flatnonzero(solution.alpha)
         beta = (y * solution.alpha)[support]

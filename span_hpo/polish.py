@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from span_hpo.arrays import BoolArray, FloatArray, IndexArray
+from span_hpo.arrays import BoolArray, FloatArray, IndexArray, rows_of
 from span_hpo.errors import SolverError
 from span_hpo.gram import KernelBlocks, kernel_times, largest_entry
 from span_hpo.hull import Hull, in_bound_hull
@@ -165,7 +165,7 @@ def polished(start: DualPoint) -> DualPoint:
             if lower - upper <= noise:
                 return replace(point, optimal=True)
             working[[limits.lower.argmax(), limits.upper.argmin()]] = True
-        W = np.flatnonzero(working)
+        W = rows_of(working)
         K_WW = point.K.block(W, W)
         try:
             hull = in_bound_hull(K_WW)
@@ -248,7 +248,12 @@ def _minimum_in_box(
     residual = y - point.F[W]
     imbalance = float(point.y @ point.alpha)
     # Changes of beta are measured in units of 1 / scale, so that the program has no dimension.
-    at_zero, at_cost = -y * alpha * scale, y * (costs - alpha) * scale
+    # No dual variable can exceed what the other class may hold: a nearer bound than some costs,
+    # with which the interior point is sooner found.
+    positive = point.y > 0
+    most = 2 * min(point.costs[positive].sum(), point.costs[~positive].sum())
+    reach = np.minimum(costs, most)
+    at_zero, at_cost = -y * alpha * scale, y * (reach - alpha) * scale
     try:
         minimum = BoxQP(G / scale).solve(
             -residual,

@@ -14,13 +14,14 @@ half the time on a matrix that is held anyway.
 
 import numpy as np
 
-from span_hpo.arrays import BoolArray, FloatArray
+from span_hpo.arrays import BoolArray, FloatArray, rows_of
 from span_hpo.gram import ALL, KernelBlocks, KernelMatrix, kernel_product
 from span_hpo.jit import compiled
 
 _FLAT = 1e-12  # relative to K_ii + K_jj: least squared distance of two rows
 _OPEN_SHARE = 0.75  # of the rows that may still move: fewer are worth a kernel matrix of their own
 _LARGEST_COPY = 4096  # rows of such a matrix, which then has 128 MB
+_PATIENCE = 2000  # steps, at most as many as rows, before rows are first set aside
 _STEPS_WITHOUT_DRIFT = 1000  # their rounding adds up to less than that of one product with K
 
 
@@ -90,11 +91,11 @@ def _descend(
 ) -> int:
     """Move `beta` and its gradient `v` to the optimum; return how many steps are left, 0 if none.
 
-    After as many steps as rows, those that seem settled at a bound are set aside, and the others
-    go on by themselves.
+    After about as many steps as rows, those that seem settled at a bound are set aside, and the
+    others go on by themselves.
     """
     diagonal, flat = _distance_parts(K.values)
-    left, at_once = max_steps, len(y)
+    left, at_once = max_steps, min(_PATIENCE, len(y))
     while left:
         allowed = min(at_once, left)
         taken, gap = _pair_steps(K.values, diagonal, flat, lower, upper, beta, v, tol, allowed)
@@ -103,7 +104,7 @@ def _descend(
             return left
         if taken < allowed:
             return 0  # rounding
-        still_open = np.flatnonzero(~_seem_settled(lower, upper, beta, v))
+        still_open = rows_of(~_seem_settled(lower, upper, beta, v))
         if len(still_open) <= min(_OPEN_SHARE * len(y), _LARGEST_COPY):
             part = KernelMatrix(K.block(still_open, still_open))
             beta_part, v_part = beta[still_open], v[still_open]

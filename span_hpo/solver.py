@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from span_hpo.arrays import Array, BoolArray, FloatArray, IndexArray, read_only
+from span_hpo.arrays import Array, BoolArray, FloatArray, IndexArray, read_only, rows_of
 from span_hpo.checks import real
 from span_hpo.data import as_numbers, not_negative
 from span_hpo.gram import (
@@ -80,6 +80,14 @@ class Problem:
         for name, value in (("K", K), ("y", read_only(y)), ("costs", read_only(costs))):
             object.__setattr__(self, name, value)
 
+    @classmethod
+    def of_checked(cls, K: KernelBlocks, y: FloatArray, costs: FloatArray) -> "Problem":
+        """Return the problem of parts that have been checked already."""
+        problem = object.__new__(cls)
+        for name, value in (("K", K), ("y", read_only(y)), ("costs", read_only(costs))):
+            object.__setattr__(problem, name, value)
+        return problem
+
     def __len__(self) -> int:
         return len(self.y)
 
@@ -87,11 +95,20 @@ class Problem:
         """Return the problem of some of the rows."""
         # A copy: faster than a view for a matrix in memory, and all of it is needed.
         K = KernelMatrix(self.K.block(rows, rows)) if is_held(self.K) else subset(self.K, rows)
-        return Problem(K, self.y[rows], self.costs[rows])
+        return Problem.of_checked(K, self.y[rows], self.costs[rows])
 
 
-def checked_costs(costs: Any, y: Array) -> FloatArray:
+def checked_costs(costs: Any, y: Array, classes: Array | None = None) -> FloatArray:
     """Return the costs of all rows, if a fit is possible with them.
+
+    Parameters
+    ----------
+    costs
+        What is checked.
+    y
+        Labels -1 and +1, or numbers of classes, shape (l,).
+    classes
+        Labels of the numbered classes, for the message.
 
     Raises
     ------
@@ -101,14 +118,18 @@ def checked_costs(costs: Any, y: Array) -> FloatArray:
     numbers = not_negative(costs, "costs", len(y))
     if numbers.all() and (y != y[0]).any():
         return numbers
-    kept, classes = np.unique(y[numbers > 0]), np.unique(y)
-    if len(kept) < max(2, len(classes)):
+    kept, present = np.unique(y[numbers > 0]), np.unique(y)
+    if len(kept) < max(2, len(present)):
+
+        def name(code: Any) -> str:
+            return f"{code:+.0f}" if classes is None else repr(classes.tolist()[int(code)])
+
         if not len(kept):
             only = "zeros"
         elif len(kept) == 1:
-            only = f"rows of class {int(kept[0]):+d}"
+            only = f"rows of class {name(kept[0])}"
         else:
-            only = f"zeros in class {int(np.setdiff1d(classes, kept)[0])}"
+            only = f"zeros in class {name(np.setdiff1d(present, kept)[0])}"
         raise ValueError(f"`costs` must be positive in some row of each class, got only {only}.")
     return numbers
 
@@ -165,7 +186,7 @@ class DualSolution:
         SolverError
             If the kernel is not positive semi-definite.
         """
-        inside = np.flatnonzero(self.in_bound)
+        inside = rows_of(self.in_bound)
         return in_bound_hull(self.problem.K.block(inside, inside))
 
     @functools.cached_property
@@ -247,7 +268,7 @@ def solve(
     tol, max_iter = real("tol", tol, above=0), checked_max_iter(max_iter)
     # LIBSVM drops rows with cost 0 and renumbers the rest, so they never reach it.
     everyone = bool(problem.costs.all())
-    fitted = problem if everyone else problem.take(np.flatnonzero(problem.costs))
+    fitted = problem if everyone else problem.take(rows_of(problem.costs))
     K, costs = fitted.K, fitted.costs
     # The class of the first row counts as +1: swapped classes are the same problem to the last bit.
     sign = float(fitted.y[0])

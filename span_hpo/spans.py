@@ -8,7 +8,7 @@ there; a *box* span also keeps every dual variable in its box,
 
 import numpy as np
 
-from span_hpo.arrays import BoolArray, FloatArray, IndexArray, sums_of_others
+from span_hpo.arrays import BoolArray, FloatArray, IndexArray, rows_of, sums_of_others
 from span_hpo.errors import SolverError
 from span_hpo.qp import BoxQP
 from span_hpo.solver import DualSolution
@@ -49,7 +49,7 @@ def free_squared_spans(solution: DualSolution) -> FloatArray:
     Chapelle and Vapnik, "Model selection for support vector machines", 1999.
     """
     squared = np.zeros(len(solution.problem))
-    in_bound, bounded = np.flatnonzero(solution.in_bound), np.flatnonzero(solution.bounded)
+    in_bound, bounded = rows_of(solution.in_bound), rows_of(solution.bounded)
     squared[bounded] = np.nan
     if len(in_bound) >= 1:
         squared[bounded] = _distances_to_hull(solution, in_bound, bounded)
@@ -133,10 +133,10 @@ def box_squared_spans(solution: DualSolution) -> FloatArray:
     """
     problem, alpha = solution.problem, solution.alpha
     squared = np.zeros(len(problem))
-    support = np.flatnonzero(alpha)
+    support = rows_of(alpha)
     exists = span_exists(solution)
     squared[support] = np.nan
-    in_bound = np.flatnonzero(solution.in_bound)
+    in_bound = rows_of(solution.in_bound)
     if not len(in_bound):
         return squared
     hull = solution.hull

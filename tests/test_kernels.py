@@ -74,14 +74,17 @@ def test_default_widths_of_data_that_all_coincide():
     assert RBF().bind(np.ones((5, 2))).gamma == Float(0.01, 100, log=True)
 
 
-def test_squared_distances_of_close_rows_keep_their_digits():
-    """Equal rows are at distance 0 and close ones right, also far from the origin."""
+@pytest.mark.parametrize("at_once", [1000, 5])
+def test_squared_distances_of_close_rows_keep_their_digits(monkeypatch, at_once):
+    """Equal rows are at distance 0 and close ones right, far from the origin and over blocks."""
+    monkeypatch.setattr("span_hpo.kernels._ROWS_AT_ONCE", at_once)
     base = RNG.normal(size=(6, 50)) + 1e6
     rows = np.vstack([base, base, base + 1e-3])
     squared = RBF().statistic(rows)
     expected = ((rows[:, None] - rows) ** 2).sum(axis=2)
     assert (squared[:6, 6:12].diagonal() == 0).all()
     np.testing.assert_allclose(squared, expected, rtol=1e-9)
+    np.testing.assert_array_equal(squared, squared.T)
 
 
 def test_statistic_is_computed_once_and_the_matrix_kept(monkeypatch):

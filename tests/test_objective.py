@@ -399,7 +399,10 @@ def test_wrong_constructor_arguments_are_named(change, kind, message):
         ({**PARAMS, "C": 1.0}, "got unknown ['C']"),
         ({**PARAMS, "gamma": -1.0}, "`gamma` must be a finite number above 0, got -1.0"),
         ({**PARAMS, "C_no": -1.0}, "`C_no` must be a finite number of at least 0, got -1.0"),
-        ({**PARAMS, "C_no": 0.0}, "positive in some row of each class, got only rows of class +1"),
+        (
+            {**PARAMS, "C_no": 0.0},
+            "positive in some row of each class, got only rows of class 'yes'",
+        ),
         ({**PARAMS, "C_no": 0.0, "C_yes": 0}, "of each class, got only zeros"),
         ({**PARAMS, "C_yes": np.nan}, "`C_yes` must be a finite number of at least 0, got nan"),
     ],
