@@ -58,6 +58,10 @@ class Kernel(ABC):
         """Return this kernel with defaults that depend on the data filled in."""
         return self
 
+    def starts(self, X: Any) -> list[dict[str, Any]]:
+        """Return good guesses of some hyperparameters for these data."""
+        return [{}]
+
     def check(self, name: str, value: Any) -> Any:
         """Return the value of one hyperparameter, or raise ``ValueError``."""
         return real(name, value, above=0)
@@ -111,6 +115,10 @@ class RBF(Kernel):
             return self
         return replace(self, gamma=_width_range(_squared_distances(_some_rows(X))))
 
+    def starts(self, X: Any) -> list[dict[str, Any]]:
+        """Return one over the number of features, and over the median squared distance."""
+        return _starting_widths(X, _squared_distances(_some_rows(X)))
+
     def statistic(self, X: Any) -> FloatArray:
         """Return the squared distances."""
         return _squared_distances(X)
@@ -150,6 +158,10 @@ class Laplacian(Kernel):
         if self.gamma is not None:
             return self
         return replace(self, gamma=_width_range(self.statistic(_some_rows(X))))
+
+    def starts(self, X: Any) -> list[dict[str, Any]]:
+        """Return one over the number of features, and over the median distance."""
+        return _starting_widths(X, self.statistic(_some_rows(X)))
 
     def statistic(self, X: Any) -> FloatArray:
         """Return the sums of absolute differences."""
@@ -215,6 +227,10 @@ class Polynomial(Kernel):
         squared_norms = _squared_norms(X)
         _check_overflow(squared_norms, "squared norms of the rows", "scale the features")
         return replace(self, gamma=_width_range(squared_norms, highest=10.0))
+
+    def starts(self, X: Any) -> list[dict[str, Any]]:
+        """Return one over the number of features, and over the median squared norm."""
+        return _starting_widths(X, _squared_norms(X))
 
     def check(self, name: str, value: Any) -> Any:
         """Return the value of one hyperparameter, or raise ``ValueError``."""
@@ -580,10 +596,19 @@ def _some_rows(X: Any) -> Any:
     return X[:: -(-X.shape[0] // _MEDIAN_ROWS)]
 
 
-def _width_range(distances: FloatArray, highest: float = 100.0) -> Float:
+def _typical(distances: FloatArray) -> float:
+    """Return the median nonzero distance."""
     nonzero = distances[distances > 0]
     # Rows that all coincide have one kernel matrix, whatever the width.
-    typical = float(np.median(nonzero)) if len(nonzero) else 1.0
+    return float(np.median(nonzero)) if len(nonzero) else 1.0
+
+
+def _starting_widths(X: Any, distances: FloatArray) -> list[dict[str, Any]]:
+    return [{"gamma": 1 / X.shape[1]}, {"gamma": 1 / _typical(distances)}]
+
+
+def _width_range(distances: FloatArray, highest: float = 100.0) -> Float:
+    typical = _typical(distances)
     if not _TYPICAL_RANGE[0] < typical < _TYPICAL_RANGE[1]:
         raise ValueError(f"`X` must be scaled: its rows are {typical:.1e} apart in the median.")
     return Float(0.01 / typical, highest / typical, log=True)

@@ -341,3 +341,6 @@ def _confusion(y: FloatArray, f: FloatArray, w: FloatArray) -> tuple[float, floa
     cells = (right & positive, ~right & positive, ~right & ~positive, right & ~positive)
     hit, missed, false_alarm, rejected = (float(w[cell].sum()) for cell in cells)
     return hit, missed, false_alarm, rejected
+
+
+SMOOTH_ERROR = _as_metric("smooth_error", weighted=False)  # decides between models of equal loss

@@ -1,5 +1,6 @@
 """From hyperparameters to a leave-one-out loss: the objective that every search minimises."""
 
+import functools
 import logging
 import time
 from collections.abc import Mapping
@@ -15,16 +16,23 @@ from span_hpo.data import as_dataset, not_negative
 from span_hpo.kernels import KernelCache, Precomputed, as_kernel
 from span_hpo.libsvm import checked_max_iter
 from span_hpo.loo import METHODS, LeaveOneOut, leave_one_out
-from span_hpo.metrics import as_metrics
+from span_hpo.metrics import SMOOTH_ERROR, as_metrics
 from span_hpo.pairwise import solve_classes
 from span_hpo.solver import (
     DEFAULT_MAX_ITER,
     DEFAULT_TOL,
     checked_costs,
 )
-from span_hpo.space import Params, Space, checked_params, grid, merged_space
+from span_hpo.space import Params, Space, checked_params, grid, merged_space, started
 from span_hpo.summary import Printable, counted
-from span_hpo.weighting import ClassCosts, Weighting, bind_to, is_weighting, sample_costs
+from span_hpo.weighting import (
+    ClassCosts,
+    Weighting,
+    bind_to,
+    is_weighting,
+    sample_costs,
+    starts_of,
+)
 
 _logger = logging.getLogger(__name__)
 _MODEL_TOL = 1e-5  # of the final model, which is fitted once
@@ -53,6 +61,8 @@ class Evaluation(Printable):
         Whether the fit reached its tolerance.
     seconds
         Wall time of the evaluation.
+    metric_weight
+        Weight of the rows in the losses, shape (n_rows,).
     """
 
     loss: float
@@ -64,6 +74,17 @@ class Evaluation(Printable):
     n_in_bound: int
     converged: bool
     seconds: float
+    metric_weight: FloatArray
+
+    @functools.cached_property
+    def smooth_error(self) -> float:
+        """The loss "smooth_error" of the same leave-one-out values."""
+        return SMOOTH_ERROR.loss(self.loo.y, self.loo.decision_values, self.metric_weight)
+
+    @property
+    def rank(self) -> tuple[float, float, int]:
+        """What to sort by: ties of the loss go to the lower smooth error, then to fewer vectors."""
+        return self.loss, self.smooth_error, self.n_support
 
     def _summary(self) -> tuple[str, dict[str, str]]:
         low, high = self.loo.error_bounds
@@ -210,6 +231,7 @@ class SpanObjective:
             n_in_bound=solution.n_in_bound,
             converged=solution.converged,
             seconds=time.perf_counter() - start,
+            metric_weight=weight,
         )
         _logger.debug("%s -> %s in %.3g s", params, losses, evaluation.seconds)
         if loo.n_refit:
@@ -270,6 +292,21 @@ class SpanObjective:
         Lists by name. A `Choice` gives all its options.
         """
         return grid(self.space, points)
+
+    def defaults(self) -> list[dict[str, Any]]:
+        """Return points to begin a search with.
+
+        All pairs of what the kernel and the weighting suggest: widths of one over the number of
+        features and over the median squared distance; equal costs of 1, and costs that make the
+        classes weigh the same.
+
+        Returns
+        -------
+        A value for every name in `space`, within its range; without repetition.
+        """
+        kernels = self.kernel.starts(self.data.X)
+        weightings = starts_of(self.weighting, self.data)
+        return started(self.space, [{**k, **w} for k in kernels for w in weightings])
 
     def _chosen_rows(self, rows: int | None) -> IndexArray | None:
         if rows is None:

@@ -1,7 +1,8 @@
 """The search space, independent of any framework.
 
 Every hyperparameter is a number (fixed) or a `Float`, `Int` or `Choice` (searched). An adapter
-translates these three classes and nothing else.
+translates these three classes and nothing else. A distribution of Optuna's is taken for the
+dimension that it describes.
 """
 
 import math
@@ -66,8 +67,7 @@ class Float:
         else:
             values = [self._written(value) for value in _evenly(self.low, self.high, points)]
         if self.step is not None:
-            nearest = {round((value - self.low) / self.step) for value in values}
-            return [self._at_step(k) for k in sorted({min(k, self._last_step()) for k in nearest})]
+            return sorted({self.nearest(value) for value in values})
         if points > 1:
             values[0], values[-1] = self.low, self.high  # rounding must not move the ends
         return values
@@ -86,6 +86,13 @@ class Float:
         if self.step is None:
             return float(rng.uniform(self.low, self.high))
         return self._at_step(int(rng.integers(0, self._last_step() + 1)))
+
+    def nearest(self, value: float) -> float:
+        """Return the value of the range that is closest."""
+        inside = min(max(float(value), self.low), self.high)
+        if self.step is None:
+            return inside
+        return self._at_step(min(round((inside - self.low) / self.step), self._last_step()))
 
     def _last_step(self) -> int:
         assert self.step is not None
@@ -106,28 +113,39 @@ class Int:
         The ends of the range, ``low <= high``.
     log
         Search the logarithm; `low` must then be at least 1.
+    step
+        Search only ``low, low + step, ...``; 1 together with `log`.
     """
 
     low: int
     high: int
     log: bool = False
+    step: int = 1
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
             number = whole(name, getattr(self, name), at_least=-_LARGEST_INT, at_most=_LARGEST_INT)
             object.__setattr__(self, name, number)
         _check_range(self.low, self.high, self.log)
+        object.__setattr__(self, "step", whole("step", self.step, at_least=1))
+        if self.log and self.step > 1:
+            raise ValueError(f"`step` must be 1 when `log` is True, got {self.step!r}.")
 
     def grid(self, points: int) -> list[int]:
         """Return at most `points` different whole numbers, as evenly spaced as they can be."""
         values = Float(self.low, self.high, log=self.log).grid(points)
-        return sorted({round(value) for value in values})
+        return sorted({self.nearest(value) for value in values})
+
+    def nearest(self, value: float) -> int:
+        """Return the value of the range that is closest."""
+        steps = round((min(max(value, self.low), self.high) - self.low) / self.step)
+        return self.low + min(steps, (self.high - self.low) // self.step) * self.step
 
     def sample(self, rng: np.random.Generator) -> int:
         """Return one value, drawn uniformly (log-uniformly with `log`)."""
         if self.log:
             return round(Float(self.low, self.high, log=True).sample(rng))
-        return int(rng.integers(self.low, self.high + 1))
+        return int(self.low + self.step * rng.integers(0, (self.high - self.low) // self.step + 1))
 
 
 @dataclass(frozen=True)
@@ -157,6 +175,10 @@ class Choice:
         """Return one option, each equally likely."""
         return self.options[int(rng.integers(len(self.options)))]
 
+    def nearest(self, value: Any) -> Any:
+        """Return the value if it is an option, else the first option."""
+        return value if value in self.options else self.options[0]
+
 
 Dimension: TypeAlias = Float | Int | Choice
 Space: TypeAlias = Mapping[str, Dimension]
@@ -164,14 +186,31 @@ Params: TypeAlias = Mapping[str, Any]
 Hyperparameter: TypeAlias = float | Dimension
 
 
+def as_dimension(setting: Any) -> Dimension | None:
+    """Return the dimension that a hyperparameter is searched in, None if it is fixed.
+
+    Optuna's distributions are known by the module that they come from: nothing is imported.
+    """
+    if isinstance(setting, Dimension):
+        return setting
+    if type(setting).__module__ != "optuna.distributions":
+        return None
+    if hasattr(setting, "choices"):
+        return Choice(setting.choices)
+    if isinstance(setting.low, int):
+        return Int(setting.low, setting.high, log=setting.log, step=setting.step)
+    return Float(setting.low, setting.high, log=setting.log, step=setting.step)
+
+
 def searched(hyperparameters: Mapping[str, Any]) -> Space:
     """Return those of the named hyperparameters that are searched."""
-    return {name: value for name, value in hyperparameters.items() if isinstance(value, Dimension)}
+    dimensions = {name: as_dimension(setting) for name, setting in hyperparameters.items()}
+    return {name: part for name, part in dimensions.items() if part is not None}
 
 
 def value_of(hyperparameter: Any, name: str, params: Params) -> Any:
     """Return the value of a hyperparameter: its own if it is fixed, else that in `params`."""
-    return params[name] if isinstance(hyperparameter, Dimension) else hyperparameter
+    return hyperparameter if as_dimension(hyperparameter) is None else params[name]
 
 
 def merged_space(parts: Mapping[str, Space]) -> Space:
@@ -185,22 +224,24 @@ def merged_space(parts: Mapping[str, Space]) -> Space:
         If a name is searched twice.
     """
     owners: dict[str, str] = {}
+    merged: dict[str, Dimension] = {}
     for owner, space in parts.items():
         if not isinstance(space, Mapping):
             raise TypeError(f"`space` of {owner} must be a mapping, got {space!r}.")
-        for name, dimension in space.items():
-            if not isinstance(dimension, Dimension):
+        for name, setting in space.items():
+            dimension = as_dimension(setting)
+            if dimension is None:
                 raise TypeError(
                     f"`space` of {owner} must map names to Float, Int or Choice, "
-                    f"got {dimension!r} for `{name}`."
+                    f"got {setting!r} for `{name}`."
                 )
             if name in owners:
                 raise ValueError(
                     f"`{name}` must be searched once, got it from {owners[name]} and from {owner}. "
                     "Fix one of the two to a number."
                 )
-            owners[name] = owner
-    return {name: dimension for space in parts.values() for name, dimension in space.items()}
+            owners[name], merged[name] = owner, dimension
+    return merged
 
 
 def checked_params(space: Space, params: Params) -> dict[str, Any]:
@@ -223,6 +264,25 @@ def checked_params(space: Space, params: Params) -> dict[str, Any]:
         faults = [f"missing {missing}"] * bool(missing) + [f"unknown {unknown}"] * bool(unknown)
         raise ValueError(f"`params` must name exactly {list(space)}, got {', '.join(faults)}.")
     return {name: params[name] for name in space}
+
+
+def started(space: Space, starts: Sequence[Params]) -> list[dict[str, Any]]:
+    """Return points to start a search at.
+
+    Parameters
+    ----------
+    space
+        What is searched.
+    starts
+        Values of some names each; the others get the middle of their range, and all of them the
+        nearest value that their range allows.
+    """
+    middle = {name: part.grid(1)[0] for name, part in space.items()}
+    points = [
+        {name: part.nearest(start.get(name, middle[name])) for name, part in space.items()}
+        for start in starts
+    ]
+    return [point for index, point in enumerate(points) if point not in points[:index]]
 
 
 def grid(space: Space, points: int | Mapping[str, int]) -> dict[str, list[Any]]:

@@ -6,30 +6,86 @@ gives the same number in every process.
 """
 
 import functools
+import os
+import threading
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-from threadpoolctl import ThreadpoolController
+import threadpoolctl
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def one_blas_thread(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function to run with one BLAS thread; the user's setting is restored after it."""
+    """Decorate a function to run with one BLAS thread; the user's setting is restored after it.
+
+    The setting is that of the process: of several threads in such functions the first changes it,
+    and the last to leave restores it.
+    """
 
     @functools.wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> T:
-        blas = _blas_controller()
-        if all(library.num_threads == 1 for library in blas.lib_controllers):
+        if not _stays.enter():
             return function(*args, **kwargs)
-        with blas.limit(limits=1):
+        try:
             return function(*args, **kwargs)
+        finally:
+            _stays.leave()
 
     return limited
 
 
+class _Stays:
+    """Who is inside a decorated function."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Start anew, without the threads of the process that this one was forked from."""
+        self._lock = threading.Lock()
+        self._count = 0
+        self._limiter: Any = None
+
+    def enter(self) -> bool:
+        """Limit BLAS to one thread; tell whether that has to be undone by `leave`."""
+        with self._lock:
+            if self._count == 0:
+                blas = _blas_controller()
+                if all(library.num_threads == 1 for library in blas.lib_controllers):
+                    return False
+                _take_control()
+                self._limiter = blas.limit(limits=1)
+            self._count += 1
+        return True
+
+    def leave(self) -> None:
+        """Restore the user's setting if nobody else is inside."""
+        with self._lock:
+            self._count -= 1
+            if self._count == 0:
+                _take_control()
+                self._limiter.restore_original_limits()
+                _take_control()
+
+
+_stays = _Stays()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_stays.forget)
+
+
+def _take_control() -> None:
+    """Let this thread change the setting, which threadpoolctl 3.8 allows to one at a time."""
+    controller = getattr(threadpoolctl, "OpenBLASController", None)
+    clear = getattr(controller, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
+
+
 @functools.cache
-def _blas_controller() -> ThreadpoolController:
+def _blas_controller() -> threadpoolctl.ThreadpoolController:
     """Return the BLAS libraries of this process; they are found once, which takes milliseconds."""
-    return ThreadpoolController().select(user_api="blas")
+    return threadpoolctl.ThreadpoolController().select(user_api="blas")

@@ -56,6 +56,10 @@ class ComposableWeighting(ABC):
     def costs(self, data: Dataset, params: Params) -> FloatArray:
         """Return the cost of every row of the data, shape (l,)."""
 
+    def starts(self, data: Dataset) -> list[dict[str, Any]]:
+        """Return good guesses of some parameters for these data."""
+        return [{"C": 1.0}]
+
     def __mul__(self, other: Any) -> "ProductWeighting":
         return ProductWeighting(self, other) if is_weighting(other) else NotImplemented
 
@@ -144,6 +148,13 @@ class ClassCosts(ComposableWeighting):
             for name, setting in self._settings().items()
         ]
         return np.array(per_class)[data.codes]
+
+    def starts(self, data: Dataset) -> list[dict[str, Any]]:
+        """Return equal costs, and costs that make all classes weigh the same."""
+        counts = np.bincount(data.codes)
+        balanced = (len(data) / (len(counts) * counts)).tolist()
+        names = list(self._settings())
+        return [dict.fromkeys(names, 1.0), dict(zip(names, balanced, strict=True))]
 
     def _settings(self) -> dict[str, Any]:
         if not isinstance(self.per_class, tuple) or self.names is None:
@@ -262,6 +273,14 @@ class ProductWeighting(ComposableWeighting):
         """Return the product of the two costs of every row."""
         return sample_costs(self.first, data, params) * sample_costs(self.second, data, params)
 
+    def starts(self, data: Dataset) -> list[dict[str, Any]]:
+        """Return all pairs of the guesses of the factors."""
+        return [
+            {**first, **second}
+            for first in starts_of(self.first, data)
+            for second in starts_of(self.second, data)
+        ]
+
 
 def is_weighting(candidate: Any) -> bool:
     """Tell whether an object offers what a weighting must."""
@@ -276,6 +295,12 @@ def bind_to(weighting: Weighting, data: Dataset) -> Weighting:
     """Return the weighting for these data; one without `bind` serves any data."""
     bind = getattr(weighting, "bind", None)
     return weighting if bind is None else bind(data)
+
+
+def starts_of(weighting: Weighting, data: Dataset) -> list[dict[str, Any]]:
+    """Return good guesses of a weighting's parameters; none are known of a user's own."""
+    starts = getattr(weighting, "starts", None)
+    return [{}] if starts is None else starts(data)
 
 
 def sample_costs(weighting: Weighting, data: Dataset, params: Params) -> FloatArray:

@@ -30,7 +30,7 @@ def test_compiled_function_is_the_same_function():
 
 def test_machine_code_runs_outside_the_block_only(monkeypatch):
     """In the block the function that was written runs, outside it what Numba made of it."""
-    monkeypatch.setattr(jit, "_machine_code", lambda function, helpers: lambda x: "compiled")
+    monkeypatch.setattr(jit, "_machine_code", lambda *parts: lambda x: "compiled")
     monkeypatch.setattr(jit, "has_numba", lambda: True)
 
     @jit.compiled()
@@ -46,7 +46,7 @@ def test_no_folder_for_the_cache():
     """A function that Numba cannot keep on disk is compiled for this process only."""
     namespace = {}
     exec("def triple(x):\n    return 3 * x", namespace)  # has no file beside which to keep it
-    assert jit._machine_code(namespace["triple"], ())(2.0) == 6.0
+    assert jit._machine_code(namespace["triple"], (), set())(2.0) == 6.0
 
 
 def test_everything_works_without_numba():

@@ -48,6 +48,32 @@ def test_threads_that_overlap_leave_the_setting_as_it_was(two_threads):
     assert blas_threads() == {2}
 
 
+def test_limit_holds_until_the_last_thread_leaves(two_threads):
+    """A thread that leaves does not lift the limit of one that stays; any thread may be last."""
+    entered, leave, seen = threading.Event(), threading.Event(), []
+
+    def stay():
+        entered.set()
+        leave.wait(10)
+        seen.append(blas_threads())
+
+    thread = threading.Thread(target=inside, args=(stay,))
+    thread.start()
+    assert entered.wait(10)
+    assert inside() == {1}
+    assert blas_threads() == {1}
+    leave.set()
+    thread.join(10)
+    assert seen == [{1}]
+    assert blas_threads() == {2}
+    first, last = threading.Event(), threading.Event()
+    other = threading.Thread(target=inside, args=(lambda: (first.set(), last.wait(10)),))
+    other.start()
+    assert first.wait(10)
+    inside(lambda: (last.set(), other.join(10)))
+    assert blas_threads() == {2}
+
+
 def test_fits_give_the_same_bits_whatever_the_user_allows():
     """With two BLAS threads allowed a fit gives the numbers of one."""
     problem = moons_problem(300, cost=5.0)

@@ -1,0 +1,60 @@
+"""The best trial of a study, and its model."""
+
+from optuna import Study
+from optuna.trial import FrozenTrial, TrialState
+from sklearn.svm import SVC
+
+from span_hpo import SpanObjective
+from span_hpo.integrations.optuna.spaces import params_of
+
+
+def best_trial(study: Study) -> FrozenTrial:
+    """Return the trial with the least loss.
+
+    Ties, which are common with the metric "error", go to the lower smooth error, then to fewer
+    support vectors, then to the earlier trial. Trials that violate a constraint do not count.
+
+    Parameters
+    ----------
+    study
+        A study of an `OptunaObjective` with one metric.
+
+    Raises
+    ------
+    ValueError
+        If the study has several directions, or no trial that is complete and feasible.
+    """
+    if len(study.directions) > 1:
+        raise ValueError(
+            f"`study` must have one direction, got {len(study.directions)}: choose one of "
+            "`study.best_trials`."
+        )
+    complete = study.get_trials(deepcopy=True, states=(TrialState.COMPLETE,))
+    feasible = [t for t in complete if all(value <= 0 for value in t.constraints.values())]
+    if not feasible:
+        raise ValueError(
+            f"`study` must have a trial that is complete and feasible, got {len(study.trials)} "
+            f"trials, {len(complete)} of them complete."
+        )
+    return min(feasible, key=_rank)
+
+
+def best_model(study: Study, objective: SpanObjective) -> SVC:
+    """Return scikit-learn's ``SVC`` with the hyperparameters of `best_trial`, on all rows.
+
+    Parameters
+    ----------
+    study
+        A study of an `OptunaObjective` with one metric.
+    objective
+        What was searched.
+    """
+    return objective.fit_model(params_of(objective.space, best_trial(study).params))
+
+
+def _rank(trial: FrozenTrial) -> tuple[float, float, float, int]:
+    assert trial.value is not None  # complete
+    smooth, support = (
+        trial.user_attrs.get(name, float("inf")) for name in ("smooth_error", "n_support")
+    )
+    return trial.value, smooth, support, trial.number

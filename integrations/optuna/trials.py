@@ -1,0 +1,209 @@
+"""A `SpanObjective` as the objective of an Optuna study."""
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from itertools import pairwise
+from threading import Lock
+from typing import Any
+
+from optuna import Study, TrialPruned
+from optuna.study import StudyDirection
+from optuna.trial import BaseTrial
+
+from span_hpo import Evaluation, SolverError, SpanObjective
+from span_hpo.checks import real, whole
+from span_hpo.integrations.optuna.spaces import suggested
+from span_hpo.integrations.optuna.workers import sign, warn_of_abandoned
+from span_hpo.threads import one_blas_thread
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What a trial needs to know of an evaluation, or why there was none."""
+
+    losses: tuple[float, ...]
+    attributes: dict[str, Any]
+
+
+class OptunaObjective:
+    """A function of a trial, for ``study.optimize``.
+
+    A trial whose fit fails with a `SolverError` is told to Optuna as failed, with the message in
+    its attribute `failure`; other exceptions surface. The same hyperparameters are evaluated once.
+    It may be called from several threads (``n_jobs``), and pickled for several processes.
+
+    Parameters
+    ----------
+    objective
+        What is minimised. With several metrics the study needs as many directions.
+    budgets
+        Numbers of rows, or shares of all rows, in increasing order. The loss at each is reported
+        at the step that is its number of rows, so that any pruner can end the trial; the last one
+        counts. Only for one metric: Optuna cannot prune several.
+    max_support
+        Most support vectors that a model may have, as a constraint of the trial.
+
+    Attributes
+    ----------
+    objective, budgets, max_support
+        The arguments, with budgets in rows.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not as described.
+    """
+
+    def __init__(
+        self,
+        objective: SpanObjective,
+        budgets: Sequence[float] = (1.0,),
+        max_support: int | None = None,
+    ) -> None:
+        if not isinstance(objective, SpanObjective):
+            raise TypeError(f"`objective` must be a SpanObjective, got {objective!r}.")
+        self.objective = objective
+        self.budgets = _budget_rows(objective, budgets)
+        if len(self.budgets) > 1 and len(objective.metrics) > 1:
+            raise ValueError(
+                "`budgets` must be one when there are several metrics, which Optuna cannot prune, "
+                f"got {list(self.budgets)} rows."
+            )
+        if max_support is not None:
+            max_support = whole("max_support", max_support, at_least=2)
+        self.max_support = max_support
+        self._forget()
+
+    def __call__(self, trial: BaseTrial) -> float | tuple[float, ...]:
+        """Return the loss of what the trial suggests, or several losses.
+
+        Raises
+        ------
+        optuna.TrialPruned
+            If the pruner ends the trial at a smaller budget.
+        ValueError
+            If the study does not minimise as many values as there are metrics.
+        """
+        study = getattr(trial, "study", None)
+        if study is not None:
+            self._meet(study)
+            sign(trial)
+        params = suggested(trial, self.objective.space)
+        for rows in self.budgets:
+            outcome = self._outcome(params, dict(trial.params), rows)
+            if "failure" in outcome.attributes:
+                break
+            if len(outcome.losses) == 1:
+                trial.report(outcome.losses[0], step=rows)
+                if rows < self.budgets[-1] and trial.should_prune():
+                    self._write(trial, outcome)
+                    raise TrialPruned
+        self._write(trial, outcome)
+        return outcome.losses if len(outcome.losses) > 1 else outcome.losses[0]
+
+    def _write(self, trial: BaseTrial, outcome: _Outcome) -> None:
+        for name, value in outcome.attributes.items():
+            trial.set_user_attr(name, value)
+        if self.max_support is not None and "n_support" in outcome.attributes:
+            excess = outcome.attributes["n_support"] - self.max_support
+            trial.set_constraint("n_support", float(excess))
+
+    def _outcome(self, params: dict[str, Any], written: dict[str, Any], rows: int) -> _Outcome:
+        """Evaluate, unless that has been done or another thread is about it."""
+        key = (rows, *((name, type(value), value) for name, value in sorted(written.items())))
+        with self._lock:
+            known = self._known.get(key)
+            if known is None:
+                mine = self._known[key] = Future[_Outcome]()
+        if known is not None:
+            return known.result()
+        try:
+            outcome = self._evaluated(params, rows)
+        except BaseException as error:
+            with self._lock:
+                del self._known[key]
+            mine.set_exception(error)
+            raise
+        mine.set_result(outcome)
+        return outcome
+
+    @one_blas_thread
+    def _evaluated(self, params: dict[str, Any], rows: int) -> _Outcome:
+        try:
+            evaluation = self.objective.evaluate(params, rows)
+        except SolverError as error:
+            # NaN is Optuna's own sign for a failed trial.
+            losses = (math.nan,) * len(self.objective.metrics)
+            return _Outcome(losses, {"failure": str(error)})
+        return _Outcome(tuple(evaluation.losses.values()), _attributes(evaluation))
+
+    def _meet(self, study: Study) -> None:
+        """Look once at every study that this process works on."""
+        with self._lock:
+            if study.study_name in self._studies:
+                return
+            self._studies.add(study.study_name)
+        wanted = len(self.objective.metrics)
+        if study.directions != [StudyDirection.MINIMIZE] * wanted:
+            got = [direction.name.lower() for direction in study.directions]
+            self._studies.discard(study.study_name)
+            raise ValueError(
+                f"`study` must have directions={['minimize'] * wanted}, one for each of the "
+                f"metrics {[metric.name for metric in self.objective.metrics]}, got {got}."
+            )
+        warn_of_abandoned(study)
+
+    def _forget(self) -> None:
+        self._lock = Lock()
+        self._known: dict[Any, Future[_Outcome]] = {}
+        self._studies: set[str] = set()
+
+    def __getstate__(self) -> dict[str, Any]:
+        own = ("_lock", "_known", "_studies")
+        return {name: value for name, value in vars(self).items() if name not in own}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._forget()
+
+
+def _attributes(evaluation: Evaluation) -> dict[str, Any]:
+    """Return what is written into a trial, in types that every storage takes."""
+    loo = evaluation.loo
+    return {
+        "loo_error": float(loo.error),
+        "loo_error_bounds": [float(bound) for bound in loo.error_bounds],
+        "smooth_error": float(evaluation.smooth_error),
+        "n_rows": int(evaluation.n_rows),
+        "n_support": int(evaluation.n_support),
+        "n_in_bound": int(evaluation.n_in_bound),
+        "n_undefined": int(loo.n_undefined),
+        "n_refit": int(loo.n_refit),
+        "seconds": float(evaluation.seconds),
+    }
+
+
+def _budget_rows(objective: SpanObjective, budgets: Any) -> tuple[int, ...]:
+    """Return the budgets in rows."""
+    if isinstance(budgets, str) or not isinstance(budgets, Sequence) or not budgets:
+        raise ValueError(f"`budgets` must be a list of numbers or shares of rows, got {budgets!r}.")
+    total, least = len(objective.data), objective.data.least_rows
+    rows = []
+    for budget in budgets:
+        if isinstance(budget, float):
+            share = real("budgets", budget, above=0)
+            if share > 1:
+                raise ValueError(f"`budgets` must have shares of at most 1.0, got {budget!r}.")
+            rows.append(math.ceil(share * total))
+        else:
+            rows.append(whole("budgets", budget, at_least=1, at_most=total))
+    if any(later <= earlier for earlier, later in pairwise(rows)):
+        raise ValueError(f"`budgets` must increase, got {list(budgets)}, which is {rows} rows.")
+    if rows[0] < least:
+        raise ValueError(
+            f"`budgets` must have at least {least} rows, to hold all classes, got {list(budgets)}, "
+            f"which is {rows} rows."
+        )
+    return tuple(rows)
