@@ -27,15 +27,20 @@ bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks large
 	$(BIN)/python -m benchmarks classes
 	$(BIN)/python -m benchmarks startup
+	$(BIN)/python -m benchmarks search
+	$(BIN)/python -m benchmarks pruning
+	$(BIN)/python -m benchmarks overhead
 	$(BIN)/python -m benchmarks tables
 	$(BIN)/python -m benchmarks figures
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[fast,plots,test,dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[fast,optuna,plots,test,dev]'
 	$(BIN)/python -m pip install --quiet --editable '.[libsvm]' \
 	  || echo "libsvm-official needs a C++ compiler: the tests that compare with it are skipped."
+	$(BIN)/python -m pip install --quiet --extra-index-url https://download.pytorch.org/whl/cpu \
+	  'torch==2.13.0+cpu' || echo "Without PyTorch the test of Optuna's GPSampler is skipped."
 	touch $@
 
 clean:

@@ -3,7 +3,21 @@
 import argparse
 from types import ModuleType
 
-from benchmarks import classes, exact, figures, grid, growth, large, rivals, speed, startup, tables
+from benchmarks import (
+    classes,
+    exact,
+    figures,
+    grid,
+    growth,
+    large,
+    overhead,
+    pruning,
+    rivals,
+    search,
+    speed,
+    startup,
+    tables,
+)
 
 
 def _first_line(module: ModuleType) -> str:
@@ -23,6 +37,9 @@ def main() -> None:
         "large": large,
         "classes": classes,
         "startup": startup,
+        "search": search,
+        "pruning": pruning,
+        "overhead": overhead,
     }
     for name, module in measured.items():
         command = commands.add_parser(name, help=_first_line(module))

@@ -1,9 +1,9 @@
 """Write the tables of the README and the documentation from the CSVs of the benchmarks."""
 
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 
-from benchmarks import grid, rivals, speed
+from benchmarks import grid, rivals, search, speed
 from benchmarks.runner import RESULTS, read_rows
 
 ROOT = Path(__file__).parent.parent
@@ -175,8 +175,94 @@ def large_table() -> str:
     return "\n".join(lines) + "\n"
 
 
+def search_table() -> str:
+    """Return the test error of what searches find, beside grids."""
+    rows = read_rows(RESULTS / "search.csv")
+    against = {row["dataset"]: row for row in read_rows(RESULTS / "search_rivals.csv")}
+    columns = [
+        (objective, trials) for objective in search.OBJECTIVES for trials in reversed(search.TRIALS)
+    ]
+    heads = " | ".join(f"{objective}, {trials} trials" for objective, trials in columns)
+    lines = [
+        f"| data set | {heads} | span-rule on the grid of 1,089 | `GridSearchCV`, 150 points |",
+        "|---" * (len(columns) + 3) + "|",
+    ]
+    for name in search.DATASETS:
+        cells = [
+            f"{_mean_of(rows, f'test_error_{trials}', dataset=name, objective=objective):.4f}"
+            for objective, trials in columns
+        ]
+        on_grid = grid.selected(read_rows(RESULTS / f"grid_{name}.csv"), "span_error")
+        cells.append(f"{on_grid['worst_of_ties']:.4f}")
+        cells.append(f"{float(against[name]['grid_search_test_error']):.4f}")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def search_time_table() -> str:
+    """Return the wall time of a search, beside a grid search and cross-validation."""
+    lines = [
+        "| data set | 150 trials, s | `GridSearchCV(cv=5)`, 150 points, s | ratio | "
+        "evaluations at the points visited, s | `cross_val_score(cv=5)` there, s | ratio |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in read_rows(RESULTS / "search_rivals.csv"):
+        found, on_grid, evaluations, folds = (
+            float(row[f"{name}_s"])
+            for name in ("search", "grid_search", "visited_evaluation", "visited_cv5")
+        )
+        lines.append(
+            f"| {row['dataset']} | {found:.2f} | {on_grid:.1f} | 1/{on_grid / found:.1f} | "
+            f"{evaluations:.2f} | {folds:.1f} | {folds / evaluations:.1f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def pruning_table() -> str:
+    """Return what budgets save, as means over seeds."""
+    rows = read_rows(RESULTS / "pruning.csv")
+    lines = [
+        "| data set | evaluation time with / without pruning | test error with | without |",
+        "|---|---|---|---|",
+    ]
+    names = {name: {"dataset": name} for name in search.DATASETS}
+    for name, chosen in (names | {"mean": {}}).items():
+        share, pruned, plain = (
+            _mean_of(rows, column, **chosen)
+            for column in ("pruned_share_of_time", "pruned_test_error", "test_error")
+        )
+        lines.append(f"| {name} | {share:.2f} | {pruned:.4f} | {plain:.4f} |")
+    return "\n".join(lines) + "\n"
+
+
+def overhead_table() -> str:
+    """Return what the adapter and a second thread change."""
+    row = read_rows(RESULTS / "overhead.csv")[0]
+    return (
+        "| | |\n|---|---|\n"
+        f"| adapter against a hand-written function | {float(row['overhead']):+.1%} |\n"
+        f"| speed-up of two threads | {float(row['speed_up_of_threads']):.2f} |\n"
+        f"| speed-up of two processes of pure computation | "
+        f"{float(row['speed_up_of_processes']):.2f} |\n"
+    )
+
+
+def _mean_of(rows: list[dict[str, str]], column: str, **chosen: str) -> float:
+    return mean(
+        float(row[column])
+        for row in rows
+        if all(row[name] == value for name, value in chosen.items())
+    )
+
+
 TABLES = {
     "README.md": {"speed": speed_table, "grid": grid_table, "exact": exact_table},
     "docs/scale.md": {"growth": growth_table, "large": large_table},
+    "docs/search.md": {
+        "search": search_table,
+        "search time": search_time_table,
+        "pruning": pruning_table,
+        "overhead": overhead_table,
+    },
     "docs/results.md": {"rivals": rivals_table, "classes": classes_table},
 }

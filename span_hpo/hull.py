@@ -26,6 +26,7 @@ from scipy.linalg import lapack
 
 from span_hpo.arrays import FloatArray, IndexArray
 from span_hpo.errors import SolverError
+from span_hpo.triangular import cholesky, inverse_of_triangular, solve_triangular
 
 _FIRST_JITTER = 1e-14  # relative to the mean squared distance from the centroid
 _JITTER_GROWTH = 10.0
@@ -101,7 +102,7 @@ class Hull:
             Kernel of each other row with itself, shape (m,).
         """
         G_Ip, G_pp = self.about_centroid(K_Ip, K_pp)
-        half, _ = lapack.dtrtrs(self.L, G_Ip, lower=1)
+        half = solve_triangular(self.L, G_Ip)
         return self.checked_squares(G_pp - np.einsum("ij,ij->j", half, half), K_pp)
 
     def checked_squares(self, squared: FloatArray, K_pp: FloatArray) -> FloatArray:
@@ -125,7 +126,7 @@ class Hull:
         n >= 2.
         """
         n = len(self.row_means)
-        inverse, _ = lapack.dtrtri(self.L, lower=1)
+        inverse = inverse_of_triangular(self.L)
         border = 1 / (n * (n * self.scale + self.jitter))
         precision = np.einsum("ij,ij->j", inverse, inverse) - border
         squared: FloatArray = 1 / precision
@@ -152,8 +153,8 @@ def in_bound_hull(K_II: FloatArray) -> Hull:
     noise, limit = _PIVOT_NOISE * size, _INDEFINITE * size
     jitter = 0.0
     while True:
-        L, info = lapack.dpotrf(H, lower=1, clean=1)
-        if info == 0 and L.diagonal().min() ** 2 >= noise:
+        L = cholesky(H)
+        if L is not None and L.diagonal().min() ** 2 >= noise:
             return Hull(row_means, mean, scale, L, jitter)
         if jitter >= limit:
             raise SolverError(_not_psd(f"its least eigenvalue is below {-limit:.3g}"))

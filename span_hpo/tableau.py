@@ -17,7 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack
 
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray
 from span_hpo.gram import largest_entry
@@ -37,6 +36,7 @@ from span_hpo.path import (
     follow_paths,
 )
 from span_hpo.solver import Problem
+from span_hpo.triangular import solve_triangular
 
 _LEAST_SQUARE = 1e-290  # squared distances below this are zero
 _NEAR = 1e-12  # squared distances below this, relative to the largest kernel value, are rounding
@@ -104,7 +104,7 @@ class Tableau:
         K_IO = K.block(inside, others)
         to_centroid = K_IO.sum(axis=0) / n
         G_IO, G_OO = hull.about_centroid(K_IO, diagonal[others])
-        Z, _ = lapack.dtrtrs(hull.L, G_IO, lower=1, overwrite_b=1)
+        Z = solve_triangular(hull.L, G_IO, overwrite=True)
         squares = hull.checked_squares(G_OO - np.einsum("ij,ij->j", Z, Z), diagonal[others])
         distances = np.sqrt(np.maximum(squares + _HULL_CHANGES / n * G_OO, _LEAST_SQUARE))
         reach = np.maximum(np.abs(state.excess[others]) - _ON_MARGIN, 0.0) / distances
@@ -263,12 +263,12 @@ class Tableau:
         if in_base.any():
             unit_vectors = np.full((n, np.count_nonzero(in_base)), -1 / n, order="F")
             unit_vectors[wanted[in_base], np.arange(unit_vectors.shape[1])] += 1.0
-            z[:, in_base], _ = lapack.dtrtrs(L, unit_vectors, lower=1)
+            z[:, in_base] = solve_triangular(L, unit_vectors)
         at = wanted[~in_base] - n
         z[:, ~in_base] = self._Z[:, at]
         columns = np.empty((len(wanted), width))
         np.matmul(z.T, self._Z[:, : width - n], out=columns[:, n:])
-        x, _ = lapack.dtrtrs(L, z, lower=1, trans=1, overwrite_b=1)
+        x = solve_triangular(L, z, transposed=True, overwrite=True)
         x -= x.sum(axis=0) / n  # exact arithmetic would keep the sums at zero
         columns[:, :n] = x.T
         share = 1 / n

@@ -23,6 +23,7 @@ def run(arguments, folder):
         check=False,
     )
     assert found.returncode == 0, found.stderr
+    assert "Warning" not in found.stderr, found.stderr  # raised where none can catch it
     return found.stdout
 
 
@@ -31,8 +32,13 @@ def test_all_examples_are_tested():
     assert {path.stem for path in (ROOT / "examples").glob("*.py")} == {
         "demo",
         "exact_loo",
+        "imbalanced",
+        "pareto",
+        "pruning",
         "quickstart",
+        "resume",
         "score_to_costs",
+        "three_processes",
     }
 
 
@@ -48,17 +54,95 @@ def test_exact_loo(tmp_path):
 
 
 def test_quickstart(tmp_path):
-    """The first example finds a model with a small test error."""
+    """The first example tunes a model that is better on new rows than the untuned one."""
     printed = run([ROOT / "examples" / "quickstart.py"], tmp_path)
-    assert float(re.search(r"test error +([\d.]+)", printed)[1]) < 0.1
+    tuned, untuned = (float(score) for score in re.findall(r"test accuracy, .+ ([\d.]+)", printed))
+    assert tuned > untuned
+    loss = float(re.search(r"leave-one-out error +([\d.]+)", printed)[1])
+    assert abs(loss - (1 - tuned)) < 0.02
+
+
+@pytest.mark.slow
+def test_imbalanced(tmp_path):
+    """Each search is the best of all models at the metric it was run for."""
+    printed = run([ROOT / "examples" / "imbalanced.py"], tmp_path)
+    pattern = r"^(\S.+?) {2,}(0\.\d{4}) +(0\.\d{4})$"
+    losses = {
+        title: (float(balanced), float(auc))
+        for title, balanced, auc in re.findall(pattern, printed, flags=re.MULTILINE)
+    }
+    assert len(losses) == 4
+    for column, metric in enumerate(("balanced_error", "auc")):
+        assert min(losses, key=lambda title: losses[title][column]) == f"tuned for {metric}"
 
 
 @pytest.mark.slow
 def test_score_to_costs(tmp_path):
-    """Costs from confidence beat one cost for all rows."""
+    """Costs from confidence remove most of the harm that the wrong labels do."""
     printed = run([ROOT / "examples" / "score_to_costs.py"], tmp_path)
-    plain, weighted = (float(error) for error in re.findall(r"test error ([\d.]+)", printed))
-    assert weighted < plain
+    ignored, weighted = (float(error) for error in re.findall(r"test error ([\d.]+)", printed))
+    assert weighted < 0.7 * ignored
+    for name in "ABC":
+        assert re.search(rf"costs from the score.* {name} [\d.]+", printed)
+
+
+@pytest.mark.slow
+def test_pruning(tmp_path):
+    """Pruning ends trials, and hardly changes the loss."""
+    printed = run([ROOT / "examples" / "pruning.py"], tmp_path)
+    pattern = r"^(all rows|with pruning) +(\d+) +(\d+) +([\d.]+) +([\d.]+)$"
+    found = {
+        title: [float(number) for number in numbers]
+        for title, *numbers in re.findall(pattern, printed, flags=re.MULTILINE)
+    }
+    plain, halved = found["all rows"], found["with pruning"]
+    assert plain[:2] == [0, 60]
+    assert halved[0] > 20
+    assert halved[0] + halved[1] == 60
+    assert abs(halved[3] - plain[3]) < 0.01
+
+
+@pytest.mark.slow
+def test_pareto(tmp_path):
+    """On the front fewer support vectors cost more errors, and the limit is kept."""
+    printed = run([ROOT / "examples" / "pareto.py"], tmp_path)
+    lines = re.findall(r"^ +(\d+) +([\d.]+)$", printed, flags=re.MULTILINE)
+    supports, errors = ([float(number) for number in column] for column in zip(*lines, strict=True))
+    assert len(lines) > 3
+    assert supports == sorted(set(supports))
+    assert errors == sorted(set(errors), reverse=True)
+    limit, error, support = re.search(
+        r"at most (\d+) .* error ([\d.]+) with (\d+)", printed
+    ).groups()
+    assert int(support) <= int(limit) < max(supports)
+    assert min(errors) <= float(error) < max(errors)
+
+
+@pytest.mark.slow
+def test_resume(tmp_path):
+    """The second session has the trials of the first, enqueues nothing and is never worse."""
+    printed = run([ROOT / "examples" / "resume.py"], tmp_path)
+    pattern = r"found (\d+) trials, enqueued (\d+) .* now (\d+) trials; .* loss ([\d.]+)"
+    first, second = (
+        [float(number) for number in numbers] for numbers in re.findall(pattern, printed)
+    )
+    assert (first[0], first[2]) == (0, 20)
+    assert first[1] > 0
+    assert second[:3] == [20, 0, 40]
+    assert second[3] <= first[3]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_three_processes(tmp_path):
+    """Three processes do their share, and no trial is lost."""
+    printed = run([ROOT / "examples" / "three_processes.py"], tmp_path)
+    done = re.findall(r"^process (\d+): (\d+) trials$", printed, flags=re.MULTILINE)
+    assert len({process for process, _ in done}) == 3
+    assert [int(trials) for _, trials in done] == [15, 15, 15]
+    best = re.search(r"^45 trials .* by process (\d+), .* error ([\d.]+)$", printed, re.MULTILINE)
+    assert best[1] in {process for process, _ in done}
+    assert float(best[2]) < 0.05
 
 
 @pytest.mark.slow
@@ -72,21 +156,22 @@ def test_demo(tmp_path):
     }
     assert list(errors) == [
         "span-rule, one fit (optimistic: selected)",
+        "exact leave-one-out, proven from one fit",
         "leave-one-out, 284 refits",
         "5-fold cross-validation, 5 fits",
         "test rows",
     ]
-    span, refit, *_ = errors.values()
+    span, exact, refit, *_ = errors.values()
     assert abs(span - refit) < 0.02
+    assert exact == refit
     assert (tmp_path / "demo.png").stat().st_size > 10_000
 
 
 def test_readme_code_runs(tmp_path):
     """The programs in the README are programs."""
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
-    script = tmp_path / "readme.py"
-    script.write_text(blocks[0])
-    assert "gamma" in run([script], tmp_path)
     assert len(blocks[0].splitlines()) <= 12
-    script.write_text(blocks[1])
-    assert run([script], tmp_path)
+    script = tmp_path / "readme.py"
+    for block in blocks:
+        script.write_text(block)
+        assert run([script], tmp_path)

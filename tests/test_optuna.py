@@ -31,7 +31,9 @@ from span_hpo.integrations.optuna import (
     best_trial,
     enqueue_defaults,
     grid_sampler,
+    params_of,
     search_space,
+    suggest_params,
 )
 from span_hpo.integrations.optuna.workers import sign
 from span_hpo.kernels import FunctionKernel
@@ -447,6 +449,43 @@ def test_optuna_distributions_are_dimensions():
     assert theirs.space == ours.space
     params = {"degree": 3, "gamma": 0.5, "C_-1": 1.5, "C_1": 10.0}
     assert theirs(params) == ours(params)
+
+
+def test_functions_of_ones_own():
+    """What the adapter is made of serves a user's function as well."""
+    objective = SpanObjective(*two_moons(40))
+    study = study_of(directions=["minimize", "minimize"])
+
+    def own(trial):
+        evaluation = objective.evaluate(suggest_params(trial, objective))
+        return evaluation.loss, evaluation.n_support
+
+    study.optimize(own, n_trials=5)
+    for trial in study.trials:
+        evaluation = objective.evaluate(params_of(trial, objective))
+        assert trial.values == [evaluation.loss, evaluation.n_support]
+
+
+def test_pruned_trials_are_constrained_in_proportion():
+    """A fit of half of the rows counts as half of the model."""
+    objective = SpanObjective(*two_moons(80))
+    study = study_of(pruner=optuna.pruners.ThresholdPruner(upper=-1.0))
+    study.optimize(OptunaObjective(objective, budgets=(20, 80), max_support=30), n_trials=3)
+    for trial in study.trials:
+        assert trial.state == TrialState.PRUNED
+        wanted = 4 * trial.user_attrs["n_support"] - 30
+        assert trial.constraints == {"n_support": pytest.approx(wanted)}
+
+
+def test_shares_meet_the_rungs_of_successive_halving():
+    """Shares that double are row counts that at least double, whatever the number of rows."""
+    X, y = two_moons(200)
+    for count in range(40, 60):
+        rows = [*range(count // 2), *range(100, 100 + count - count // 2)]
+        objective = SpanObjective(X[rows], y[rows])
+        first, *others = OptunaObjective(objective, budgets=(0.125, 0.25, 0.5, 1.0)).budgets
+        assert all(later >= first * 2**k for k, later in enumerate(others, start=1))
+        assert others[-1] == count
 
 
 def test_options_that_are_not_plain_values():

@@ -23,6 +23,7 @@ LAYOUT = [
     "gram",
     "kernels",
     "qp",
+    "triangular",
     "hull",
     "smo",
     "polish",

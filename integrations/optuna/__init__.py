@@ -1,7 +1,13 @@
 """Optuna: ``study.optimize(OptunaObjective(objective), n_trials=200)``."""
 
 from span_hpo.integrations.optuna.selection import best_model, best_trial
-from span_hpo.integrations.optuna.spaces import enqueue_defaults, grid_sampler, search_space
+from span_hpo.integrations.optuna.spaces import (
+    enqueue_defaults,
+    grid_sampler,
+    params_of,
+    search_space,
+    suggest_params,
+)
 from span_hpo.integrations.optuna.trials import OptunaObjective
 from span_hpo.integrations.optuna.workers import abandoned_trials
 
@@ -12,5 +18,7 @@ __all__ = [
     "best_trial",
     "enqueue_defaults",
     "grid_sampler",
+    "params_of",
     "search_space",
+    "suggest_params",
 ]

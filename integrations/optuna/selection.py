@@ -49,7 +49,7 @@ def best_model(study: Study, objective: SpanObjective) -> SVC:
     objective
         What was searched.
     """
-    return objective.fit_model(params_of(objective.space, best_trial(study).params))
+    return objective.fit_model(params_of(best_trial(study), objective))
 
 
 def _rank(trial: FrozenTrial) -> tuple[float, float, float, int]:

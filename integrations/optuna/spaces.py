@@ -11,10 +11,10 @@ from optuna.distributions import (
     IntDistribution,
 )
 from optuna.samplers import GridSampler
-from optuna.trial import BaseTrial
+from optuna.trial import BaseTrial, FrozenTrial
 
 from span_hpo import Choice, Float, Int, SpanObjective
-from span_hpo.space import Dimension, Space
+from span_hpo.space import Dimension
 
 _PLAIN = (bool, int, float, str)  # what a storage can hold as a category
 
@@ -67,47 +67,55 @@ def enqueue_defaults(study: Study, objective: SpanObjective) -> None:
         What is searched.
     """
     for params in objective.defaults():
-        study.enqueue_trial(written_params(objective.space, params), skip_if_exists=True)
+        written = {
+            name: _written(part, [params[name]])[0] for name, part in objective.space.items()
+        }
+        study.enqueue_trial(written, skip_if_exists=True)
 
 
-def suggested(trial: BaseTrial, space: Space) -> dict[str, Any]:
-    """Let a trial suggest a value for every name of a space."""
-    for name, part in space.items():
-        distribution = _distribution(part)
-        if isinstance(distribution, CategoricalDistribution):
-            trial.suggest_categorical(name, distribution.choices)
-        elif isinstance(distribution, FloatDistribution):
-            trial.suggest_float(
-                name,
-                distribution.low,
-                distribution.high,
-                step=distribution.step,
-                log=distribution.log,
-            )
-        elif isinstance(distribution, IntDistribution):
-            trial.suggest_int(
-                name,
-                distribution.low,
-                distribution.high,
-                step=distribution.step,
-                log=distribution.log,
-            )
-    return params_of(space, trial.params)
+def suggest_params(trial: BaseTrial, objective: SpanObjective) -> dict[str, Any]:
+    """Let a trial suggest hyperparameters, for a function of your own.
+
+    Parameters
+    ----------
+    trial
+        The trial.
+    objective
+        What is searched.
+
+    Returns
+    -------
+    A value for every name in the space of the objective.
+    """
+    for name, part in search_space(objective).items():
+        if isinstance(part, CategoricalDistribution):
+            trial.suggest_categorical(name, part.choices)
+        elif isinstance(part, FloatDistribution):
+            trial.suggest_float(name, part.low, part.high, step=part.step, log=part.log)
+        elif isinstance(part, IntDistribution):
+            trial.suggest_int(name, part.low, part.high, step=part.step, log=part.log)
+    return params_of(trial, objective)
 
 
-def params_of(space: Space, written: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the hyperparameters of a space that the parameters of a trial stand for."""
+def params_of(trial: BaseTrial | FrozenTrial, objective: SpanObjective) -> dict[str, Any]:
+    """Return the hyperparameters of a trial.
+
+    They differ from ``trial.params`` only where a `Choice` has options that are not plain values.
+
+    Parameters
+    ----------
+    trial
+        The trial.
+    objective
+        What is searched.
+    """
+    written = trial.params
     return {
         name: part.options[_labels(part).index(written[name])]
         if isinstance(part, Choice)
         else written[name]
-        for name, part in space.items()
+        for name, part in objective.space.items()
     }
-
-
-def written_params(space: Space, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return hyperparameters as a trial has them."""
-    return {name: _written(part, [params[name]])[0] for name, part in space.items()}
 
 
 def _distribution(part: Dimension) -> BaseDistribution:

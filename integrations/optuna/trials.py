@@ -14,9 +14,11 @@ from optuna.trial import BaseTrial
 
 from span_hpo import Evaluation, SolverError, SpanObjective
 from span_hpo.checks import real, whole
-from span_hpo.integrations.optuna.spaces import suggested
+from span_hpo.integrations.optuna.spaces import suggest_params
 from span_hpo.integrations.optuna.workers import sign, warn_of_abandoned
 from span_hpo.threads import one_blas_thread
+
+_SHARE_ROUNDING = 1e-12  # of a share of rows: 0.1 * 30 is three
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class OptunaObjective:
         at the step that is its number of rows, so that any pruner can end the trial; the last one
         counts. Only for one metric: Optuna cannot prune several.
     max_support
-        Most support vectors that a model may have, as a constraint of the trial.
+        Most support vectors that a model may have, as a constraint of the trial; of a pruned trial
+        they are estimated in proportion to its rows.
 
     Attributes
     ----------
@@ -90,7 +93,7 @@ class OptunaObjective:
         if study is not None:
             self._meet(study)
             sign(trial)
-        params = suggested(trial, self.objective.space)
+        params = suggest_params(trial, self.objective)
         for rows in self.budgets:
             outcome = self._outcome(params, dict(trial.params), rows)
             if "failure" in outcome.attributes:
@@ -107,7 +110,9 @@ class OptunaObjective:
         for name, value in outcome.attributes.items():
             trial.set_user_attr(name, value)
         if self.max_support is not None and "n_support" in outcome.attributes:
-            excess = outcome.attributes["n_support"] - self.max_support
+            # At a smaller budget, what the last one would have in proportion.
+            share = outcome.attributes["n_rows"] / self.budgets[-1]
+            excess = outcome.attributes["n_support"] / share - self.max_support
             trial.set_constraint("n_support", float(excess))
 
     def _outcome(self, params: dict[str, Any], written: dict[str, Any], rows: int) -> _Outcome:
@@ -132,7 +137,9 @@ class OptunaObjective:
     @one_blas_thread
     def _evaluated(self, params: dict[str, Any], rows: int) -> _Outcome:
         try:
-            evaluation = self.objective.evaluate(params, rows)
+            # Proofs take as long as a fit of few rows, and at a small budget nobody reads them.
+            last = rows == self.budgets[-1]
+            evaluation = self.objective.evaluate(params, rows, certify=last)
         except SolverError as error:
             # NaN is Optuna's own sign for a failed trial.
             losses = (math.nan,) * len(self.objective.metrics)
@@ -196,7 +203,7 @@ def _budget_rows(objective: SpanObjective, budgets: Any) -> tuple[int, ...]:
             share = real("budgets", budget, above=0)
             if share > 1:
                 raise ValueError(f"`budgets` must have shares of at most 1.0, got {budget!r}.")
-            rows.append(math.ceil(share * total))
+            rows.append(math.floor(share * total * (1 + _SHARE_ROUNDING)))
         else:
             rows.append(whole("budgets", budget, at_least=1, at_most=total))
     if any(later <= earlier for earlier, later in pairwise(rows)):
