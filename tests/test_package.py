@@ -83,6 +83,27 @@ def test_only_the_border_knows_a_solver():
     assert users == {"piqp": {"qp"}, "sklearn.svm": {"libsvm", "objective"}}
 
 
+@pytest.mark.parametrize("framework", ["optuna"])
+def test_only_an_adapter_knows_its_framework(framework):
+    """A framework is imported by its own adapter, never by the core."""
+    adapter = ROOT / "integrations" / framework
+    known = [name for path in adapter.glob("*.py") for name in imported_modules(path)]
+    assert any(name.split(".")[0] == framework for name in known)
+    for module in LAYOUT:
+        names = list(imported_modules(ROOT / "span_hpo" / f"{module}.py"))
+        assert framework not in {name.split(".")[0] for name in names}
+        assert not any(name.startswith("span_hpo.integrations") for name in names)
+
+
+def test_adapters_list_what_is_public():
+    """Public names of an adapter are there, sorted and documented."""
+    from span_hpo.integrations import optuna as adapter
+
+    assert list(adapter.__all__) == sorted(adapter.__all__, key=_ruff_order)
+    for name in adapter.__all__:
+        assert getattr(adapter, name).__doc__, name
+
+
 def test_public_names_exist_and_are_sorted():
     """What is listed is there, and nothing else that is public is."""
     assert list(span_hpo.__all__) == sorted(span_hpo.__all__, key=_ruff_order)
