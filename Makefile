@@ -39,8 +39,10 @@ $(VENV)/installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[fast,optuna,plots,test,dev]'
 	$(BIN)/python -m pip install --quiet --editable '.[libsvm]' \
 	  || echo "libsvm-official needs a C++ compiler: the tests that compare with it are skipped."
-	$(BIN)/python -m pip install --quiet --extra-index-url https://download.pytorch.org/whl/cpu \
-	  'torch==2.13.0+cpu' || echo "Without PyTorch the test of Optuna's GPSampler is skipped."
+	$(BIN)/python -m pip install --quiet 'torch==2.13.0+cpu' 2>/dev/null \
+	  || $(BIN)/python -m pip install --quiet --retries 0 torch \
+	    --index-url https://download.pytorch.org/whl/cpu \
+	  || echo "Without PyTorch the test of Optuna's GPSampler is skipped."
 	touch $@
 
 clean:
