@@ -11,6 +11,7 @@ from span_hpo.objective import Evaluation, SpanObjective
 from span_hpo.solver import DualSolution, Problem, solve
 from span_hpo.space import Choice, Float, Int
 from span_hpo.spans import box_squared_spans, free_squared_spans, span_exists
+from span_hpo.svc import SpanSVC
 from span_hpo.weighting import ClassCosts, PowerScore, SigmoidScore, UniformCost, Weighting
 
 __version__ = "0.1.0"
@@ -39,6 +40,7 @@ __all__ = [
     "SigmoidScore",
     "SolverError",
     "SpanObjective",
+    "SpanSVC",
     "UniformCost",
     "Weighting",
     "box_squared_spans",

@@ -121,16 +121,12 @@ def as_dataset(X: Any, y: Any, *, scores: Any = None, groups: Any = None) -> Dat
     count = features.shape[0]
     labels = _plain(as_column(y, "y", count))
     classes = _classes(labels)
-    named = _named_scores(scores)
     return Dataset(
         X=features,
         codes=read_only(np.searchsorted(classes, labels)),
         labels=read_only(labels.copy()),
         classes=read_only(classes),
-        scores={
-            name: read_only(as_numbers(values, _score_argument(name), count))
-            for name, values in named.items()
-        },
+        scores={name: read_only(values) for name, values in named_scores(scores, count).items()},
         groups=None if groups is None else read_only(_as_groups(groups, count)),
         feature_names=_feature_names(X),
     )
@@ -280,14 +276,19 @@ def _score_argument(name: str) -> str:
     return "scores" if name == ONLY_SCORE else f"scores[{name!r}]"
 
 
-def _named_scores(scores: Any) -> dict[str, Any]:
+def named_scores(scores: Any, count: int) -> dict[str, FloatArray]:
+    """Return the scores of all rows by name, checked: one array, a mapping or a DataFrame."""
     if scores is None:
-        return {}
-    if isinstance(scores, Mapping):
-        return {str(name): values for name, values in scores.items()}
-    if hasattr(scores, "columns"):
-        return {str(name): scores[name] for name in scores.columns}
-    return {ONLY_SCORE: scores}
+        named: dict[str, Any] = {}
+    elif isinstance(scores, Mapping):
+        named = {str(name): values for name, values in scores.items()}
+    elif hasattr(scores, "columns"):
+        named = {str(name): scores[name] for name in scores.columns}
+    else:
+        named = {ONLY_SCORE: scores}
+    return {
+        name: as_numbers(values, _score_argument(name), count) for name, values in named.items()
+    }
 
 
 def _feature_names(X: Any) -> Array | None:

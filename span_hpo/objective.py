@@ -180,7 +180,12 @@ class SpanObjective:
         self._check_middle()
 
     def evaluate(
-        self, params: Params, rows: int | None = None, *, certify: bool = True
+        self,
+        params: Params,
+        rows: int | None = None,
+        *,
+        certify: bool = True,
+        complete: bool | None = None,
     ) -> Evaluation:
         """Fit once and return the leave-one-out loss.
 
@@ -194,6 +199,9 @@ class SpanObjective:
         certify
             Whether method "span" should prove what it can, which takes a part of a millisecond and
             more on large data. A call of the objective does not.
+        complete
+            Whether "exact" and "stopping" should go on until every value is known; by default if a
+            metric needs values.
 
         Returns
         -------
@@ -216,7 +224,10 @@ class SpanObjective:
         costs = checked_costs(self.weighting.costs(data, params), data.codes, data.classes)
         solution = solve_classes(K, data.codes, costs, tol=self.tol, max_iter=self.max_iter)
         loo = leave_one_out(
-            solution, method=self.loo_method, complete=self._needs_values, certify=certify
+            solution,
+            method=self.loo_method,
+            complete=self._needs_values if complete is None else complete,
+            certify=certify,
         )
         losses = {
             metric.name: metric.loss(data.y, loo.decision_values, weight) for metric in self.metrics

@@ -134,6 +134,22 @@ def test_resume(tmp_path):
 
 
 @pytest.mark.slow
+def test_self_tuning(tmp_path):
+    """Flipped labels are among the first suspects, and without them the model is no worse."""
+    printed = run([ROOT / "examples" / "self_tuning.py"], tmp_path)
+    assert int(re.search(r"(\d+) of the first 12 suspects are flipped", printed)[1]) >= 8
+    with_them, without = (
+        float(score)
+        for score in re.findall(r"test accuracy.* (0\.9\d+)", printed.replace(", log", "\n"))
+    )
+    assert without >= with_them
+    low, high = (
+        float(bound) for bound in re.search(r"between ([\d.]+) and ([\d.]+)", printed).groups()
+    )
+    assert low <= float(re.search(r"leave-one-out error ([\d.]+)", printed)[1]) <= high
+
+
+@pytest.mark.slow
 def test_three_processes(tmp_path):
     """Three processes do their share, and no trial is lost."""
     printed = run([ROOT / "examples" / "three_processes.py"], tmp_path)

@@ -8,6 +8,7 @@ from span_hpo.integrations.optuna.spaces import (
     search_space,
     suggest_params,
 )
+from span_hpo.integrations.optuna.studies import new_study, search
 from span_hpo.integrations.optuna.trials import OptunaObjective
 from span_hpo.integrations.optuna.workers import abandoned_trials
 
@@ -18,7 +19,9 @@ __all__ = [
     "best_trial",
     "enqueue_defaults",
     "grid_sampler",
+    "new_study",
     "params_of",
+    "search",
     "search_space",
     "suggest_params",
 ]

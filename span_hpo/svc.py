@@ -1,0 +1,407 @@
+"""A scikit-learn classifier that tunes itself: one fit per trial, no folds."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from span_hpo.arrays import Array, FloatArray, IndexArray, rows_of
+from span_hpo.checks import whole
+from span_hpo.data import Dataset, as_column, named_scores
+from span_hpo.loo import LeaveOneOut
+from span_hpo.metrics import PlattSigmoid, platt_sigmoid
+from span_hpo.objective import Evaluation, SpanObjective
+from span_hpo.pairwise import is_wrong, pairs_of
+from span_hpo.solver import DEFAULT_MAX_ITER, DEFAULT_TOL
+from span_hpo.space import Params, Space
+from span_hpo.weighting import (
+    ClassCosts,
+    ComposableWeighting,
+    Weighting,
+    bind_to,
+    sample_costs,
+    starts_of,
+)
+
+_WEIGHT = "weight of the row"  # a score that no user calls so
+_LARGEST_SEED = 2**31 - 1
+_TIE = 1e-9  # relative: by how much the probability of the predicted class exceeds an equal one
+SCALES = ("minmax", "standard", None)
+
+
+class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not typed
+    """A support vector classifier that chooses its hyperparameters by leave-one-out.
+
+    `fit` searches the hyperparameters with Optuna, one weighted fit per trial. If all of them are
+    fixed, it is that one fit, and Optuna is not needed.
+
+    Parameters
+    ----------
+    kernel, weighting, metric, loo_method, tol, max_iter, memory_limit
+        As in `SpanObjective`. Several metrics are not allowed.
+    n_trials
+        Number of trials; with a `storage`, of all fits of the study.
+    timeout
+        Seconds after which no further trial begins.
+    sampler, pruner
+        Optuna's; by default TPE, seeded by `random_state`, and no pruning.
+    budgets
+        Growing numbers or shares of rows at which a pruner may end a trial.
+    storage, study_name
+        Where the study is kept, so that a later fit goes on with it; by default in memory.
+    n_jobs
+        Threads that run trials.
+    scale
+        What is done to the features, fitted on the training rows: "minmax" (to [0, 1]; sparse
+        features are divided by their largest absolute value), "standard" or None.
+    random_state
+        Seed of the sampler.
+    progress_bar
+        Whether to show one.
+
+    Attributes
+    ----------
+    best_params_
+        The hyperparameters that were chosen.
+    best_loss_
+        Their loss: optimistic, since it was selected.
+    loo_, loo_error_, loo_bounds_
+        Leave-one-out result of the chosen model, its error, and what that is proven to lie
+        between.
+    suspects_
+        Training rows that the other rows contradict, the most clearly wrong first: likely label
+        errors.
+    estimator_
+        The fitted ``SVC``, on scaled features.
+    scaler_
+        The fitted scaler, or None.
+    n_iter_
+        Iterations of the final fit; of several classes, of the longest.
+    study_
+        Optuna's study, or None if nothing was searched.
+    objective_
+        What was minimised.
+    classes_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        weighting: Weighting | None = None,
+        *,
+        metric: Any = "error",
+        loo_method: str = "span",
+        n_trials: int = 50,
+        timeout: float | None = None,
+        sampler: Any = None,
+        pruner: Any = None,
+        budgets: Any = (1.0,),
+        storage: Any = None,
+        study_name: str | None = None,
+        n_jobs: int = 1,
+        scale: str | None = "minmax",
+        random_state: Any = None,
+        progress_bar: bool = False,
+        tol: float = DEFAULT_TOL,
+        max_iter: int = DEFAULT_MAX_ITER,
+        memory_limit: float | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.weighting = weighting
+        self.metric = metric
+        self.loo_method = loo_method
+        self.n_trials = n_trials
+        self.timeout = timeout
+        self.sampler = sampler
+        self.pruner = pruner
+        self.budgets = budgets
+        self.storage = storage
+        self.study_name = study_name
+        self.n_jobs = n_jobs
+        self.scale = scale
+        self.random_state = random_state
+        self.progress_bar = progress_bar
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory_limit = memory_limit
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        scores: Any = None,
+        groups: Any = None,
+    ) -> "SpanSVC":
+        """Choose the hyperparameters and fit the model.
+
+        Parameters
+        ----------
+        X
+            Features, shape (l, d), dense or sparse; the kernel matrix for a precomputed kernel.
+        y
+            Labels, shape (l,), two or more classes.
+        sample_weight
+            Factor of each row's cost, and its weight in the metric, shape (l,), at least 0. Rows
+            with weight 0 are left out.
+        scores, groups
+            What is known about each row, for the weighting; see `SpanObjective`.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2
+        )
+        check_classification_targets(y)
+        weight = None if sample_weight is None else _weights(sample_weight, X)
+        kept = self._kept_rows(weight, X)
+        self.scaler_ = self._fitted_scaler(X[kept])
+        features = X[kept] if self.scaler_ is None else self.scaler_.transform(X[kept])
+        named = {name: column[kept] for name, column in named_scores(scores, len(y)).items()}
+        weighting = ClassCosts() if self.weighting is None else self.weighting
+        if weight is not None:
+            weight = weight[kept]
+            weighting, named = _RowWeighted(weighting), {**named, _WEIGHT: weight}
+        self.objective_ = SpanObjective(
+            features,
+            y[kept],
+            kernel=self.kernel,
+            weighting=weighting,
+            metric=self.metric,
+            loo_method=self.loo_method,
+            scores=named or None,
+            groups=None if groups is None else as_column(groups, "groups", len(y))[kept],
+            metric_weight=weight,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            memory_limit=self.memory_limit,
+        )
+        self.classes_ = self.objective_.data.classes.copy()
+        self.best_params_ = self._searched_params()
+        evaluation = self.objective_.evaluate(self.best_params_, complete=True)
+        self.best_loss_ = evaluation.loss
+        self.loo_ = evaluation.loo
+        self.loo_error_ = evaluation.loo.error
+        self.loo_bounds_ = evaluation.loo.error_bounds
+        self.suspects_ = kept[_suspects(evaluation.loo)]
+        self.estimator_ = self.objective_.fit_model(self.best_params_)
+        self.n_iter_ = int(np.max(self.estimator_.n_iter_))
+        self._sigmoids = _sigmoids(evaluation, len(self.classes_))
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Return the labels of rows."""
+        features = self._features(X)
+        labels: Array = self.estimator_.predict(features)
+        return labels
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the decision values of rows, as scikit-learn's ``SVC`` does."""
+        features = self._features(X)
+        values: FloatArray = self.estimator_.decision_function(features)
+        return values
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of every class, shape (m, k).
+
+        Platt's sigmoid of the decision values, fitted to the leave-one-out decision values: every
+        training row calibrates, and none its own model. Several classes are coupled from their
+        pairs. Where the most probable class is not the one that is predicted, because calibration
+        has moved the border, both get the mean of their probabilities.
+
+        References
+        ----------
+        Platt, "Probabilistic outputs for support vector machines", 1999; Wu, Lin and Weng,
+        "Probability estimates for multi-class classification by pairwise coupling", 2004.
+        """
+        features = self._features(X)
+        model = self.estimator_
+        if len(self.classes_) == 2:
+            values = model.decision_function(features)
+            second = self._sigmoids[0].probability(values)
+            return _agreeing(np.column_stack([1 - second, second]), (values > 0).astype(int))
+        shape = model.decision_function_shape
+        try:
+            model.decision_function_shape = "ovo"
+            # Of pairs scikit-learn's values are positive for the first class.
+            values = -model.decision_function(features)
+        finally:
+            model.decision_function_shape = shape
+        predicted = np.searchsorted(self.classes_, model.predict(features))
+        return _agreeing(_coupled(self._sigmoids, values, len(self.classes_)), predicted)
+
+    def _features(self, X: Any) -> Any:
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return X if self.scaler_ is None else self.scaler_.transform(X)
+
+    def _kept_rows(self, weight: FloatArray | None, X: Any) -> IndexArray:
+        """Return the rows that take part; of a kernel matrix all stay, some with cost 0."""
+        if weight is None or self.kernel == "precomputed":
+            return np.arange(X.shape[0])
+        return rows_of(weight)
+
+    def _fitted_scaler(self, X: Any) -> Any:
+        if self.scale not in SCALES:
+            raise ValueError(f"`scale` must be one of {list(SCALES)}, got {self.scale!r}.")
+        if self.scale is None or self.kernel == "precomputed":
+            return None
+        if self.scale == "standard":
+            return StandardScaler(with_mean=not issparse(X)).fit(X)
+        return (MaxAbsScaler() if issparse(X) else MinMaxScaler()).fit(X)
+
+    def _searched_params(self) -> dict[str, Any]:
+        """Return the hyperparameters that a search finds, if there is anything to search."""
+        self.study_ = None
+        if not self.objective_.space:
+            return {}
+        if len(self.objective_.metrics) > 1:
+            raise ValueError(f"`metric` must be one metric for a search, got {self.metric!r}.")
+        n_trials = whole("n_trials", self.n_trials, at_least=1)
+        try:
+            from span_hpo.integrations import optuna as adapter
+        except ImportError as error:
+            raise ImportError(
+                "A search needs Optuna: pip install 'span-hpo[optuna]'. With every hyperparameter "
+                "fixed, as in SpanSVC(RBF(gamma=0.1), UniformCost(1.0)), it is not needed."
+            ) from error
+        self.study_ = adapter.new_study(
+            sampler=self.sampler,
+            pruner=self.pruner,
+            storage=self.storage,
+            study_name=self.study_name,
+            seed=int(check_random_state(self.random_state).randint(_LARGEST_SEED)),
+        )
+        adapter.search(
+            self.study_,
+            self.objective_,
+            n_trials=n_trials,
+            budgets=self.budgets,
+            timeout=self.timeout,
+            n_jobs=whole("n_jobs", self.n_jobs, at_least=1),
+            progress_bar=self.progress_bar,
+        )
+        return adapter.params_of(adapter.best_trial(self.study_), self.objective_)
+
+
+@dataclass(frozen=True)
+class _RowWeighted(ComposableWeighting):
+    """A weighting whose costs are multiplied by the weights of the rows."""
+
+    weighting: Weighting
+
+    def bind(self, data: Dataset) -> "_RowWeighted":
+        """Return the same for the weighting of these data."""
+        return _RowWeighted(bind_to(self.weighting, _without_weight(data)))
+
+    @property
+    def space(self) -> Space:
+        """The parameters that are searched."""
+        return self.weighting.space
+
+    def costs(self, data: Dataset, params: Params) -> FloatArray:
+        """Return the weighted cost of every row."""
+        costs = sample_costs(self.weighting, _without_weight(data), params)
+        return costs * data.score(_WEIGHT)
+
+    def starts(self, data: Dataset) -> list[dict[str, Any]]:
+        """Return the guesses of the weighting."""
+        return starts_of(self.weighting, _without_weight(data))
+
+
+def _without_weight(data: Dataset) -> Dataset:
+    """Return the data as the user knows them."""
+    scores = {name: values for name, values in data.scores.items() if name != _WEIGHT}
+    return replace(data, scores=scores)
+
+
+def _weights(sample_weight: Any, X: Any) -> FloatArray:
+    weights: FloatArray = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
+    return weights
+
+
+def _suspects(loo: LeaveOneOut) -> IndexArray:
+    """Return the rows whose leave-one-out class is wrong, the most clearly wrong first."""
+    values = loo.decision_values
+    if values.ndim == 1:
+        margins = loo.y * values
+    else:
+        margins = np.full(len(values), np.inf)
+        for column, (first, second) in enumerate(pairs_of(int(loo.y.max()) + 1)):
+            for code, sign in ((first, -1.0), (second, 1.0)):
+                own = loo.y == code
+                margins[own] = np.minimum(margins[own], sign * values[own, column])
+    wrong = rows_of(is_wrong(loo.y, values))
+    order: IndexArray = wrong[np.argsort(margins[wrong], kind="stable")]
+    return order
+
+
+def _sigmoids(evaluation: Evaluation, n_classes: int) -> list[PlattSigmoid]:
+    """Return a sigmoid of the leave-one-out values for every pair of classes."""
+    y, values, weight = evaluation.loo.y, evaluation.loo.decision_values, evaluation.metric_weight
+    if values.ndim == 1:
+        return [platt_sigmoid(y, values, weight)]
+    found = []
+    for column, (first, second) in enumerate(pairs_of(n_classes)):
+        rows = (y == first) | (y == second)
+        signs = np.where(y[rows] == second, 1.0, -1.0)
+        found.append(platt_sigmoid(signs, values[rows, column], weight[rows]))
+    return found
+
+
+def _coupled(sigmoids: list[PlattSigmoid], values: FloatArray, n_classes: int) -> FloatArray:
+    """Return the probabilities of the classes from those of their pairs, shape (m, k).
+
+    With ``r_ij`` the probability of class i among i and j, the p that minimises
+    ``sum_ij (r_ji p_i - r_ij p_j)^2`` with ``sum(p) = 1``.
+
+    Parameters
+    ----------
+    sigmoids
+        Of every pair.
+    values
+        Decision values, positive for the second class of each pair, shape (m, pairs).
+    n_classes
+        Number of classes.
+    """
+    r = np.zeros((len(values), n_classes, n_classes))
+    for column, (first, second) in enumerate(pairs_of(n_classes)):
+        r[:, second, first] = sigmoids[column].probability(values[:, column])
+        r[:, first, second] = 1 - r[:, second, first]
+    system = np.ones((len(values), n_classes + 1, n_classes + 1))
+    system[:, :n_classes, :n_classes] = -r * r.transpose(0, 2, 1)
+    classes = np.arange(n_classes)
+    system[:, classes, classes] = (r**2).sum(axis=1)
+    system[:, n_classes, n_classes] = 0.0
+    wanted = np.zeros((len(values), n_classes + 1, 1))
+    wanted[:, n_classes] = 1.0
+    probabilities: FloatArray = np.maximum(np.linalg.solve(system, wanted)[:, :n_classes, 0], 0.0)
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    return probabilities
+
+
+def _agreeing(probabilities: FloatArray, predicted: IndexArray) -> FloatArray:
+    """Return probabilities whose largest belongs to the class that is predicted."""
+    rows = rows_of(probabilities.argmax(axis=1) != predicted)
+    top, own = probabilities[rows].argmax(axis=1), predicted[rows]
+    shared = (probabilities[rows, top] + probabilities[rows, own]) / 2
+    probabilities[rows, top] = shared * (1 - _TIE)
+    probabilities[rows, own] = shared * (1 + _TIE)
+    return probabilities
