@@ -29,32 +29,38 @@ def replaced(text: str, name: str, table: str) -> str:
 def speed_table() -> str:
     """Return the cost of an evaluation, one line for each data set."""
     rows = read_rows(RESULTS / "speed.csv")
-    lines = [
-        "| data set | rows | evaluation / `SVC.fit`, median (worst) | with a new width | "
-        "5-fold CV / evaluation, median (worst) | share of the LOO part, median (worst) |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = []
     for name in speed.DATASETS:
         own = [row for row in rows if row["dataset"] == name]
         per_cv, share = (
             [float(row[column]) for row in own] for column in ("cv5_per_evaluation", "loo_share")
         )
         lines.append(
-            f"| {name} | {own[0]['rows']} | {_median_and_worst(own, 'evaluation_per_fit')} | "
-            f"{_median_and_worst(own, 'new_width_per_fit')} | "
-            f"{median(per_cv):.1f} ({min(per_cv):.2g}) | "
-            f"{median(share):.0%} ({min(1.0, max(share)):.0%}) |"
+            [
+                name,
+                own[0]["rows"],
+                _median_and_worst(own, "evaluation_per_fit"),
+                _median_and_worst(own, "new_width_per_fit"),
+                f"{median(per_cv):.1f} ({min(per_cv):.2g})",
+                f"{median(share):.0%} ({min(1.0, max(share)):.0%})",
+            ]
         )
-    return "\n".join(lines) + "\n"
+    return _table(
+        [
+            "data set",
+            "rows",
+            "evaluation / `SVC.fit`, median (worst)",
+            "with a new width",
+            "5-fold CV / evaluation, median (worst)",
+            "share of the LOO part, median (worst)",
+        ],
+        lines,
+    )
 
 
 def grid_table() -> str:
     """Return what is selected on the paper's grid, beside what was published."""
-    lines = [
-        "| data set | span-rule picks (published) | least on grid (published) | "
-        "smooth error picks |",
-        "|---|---|---|---|",
-    ]
+    lines = []
     for name in grid.DATASETS:
         rows = read_rows(RESULTS / f"grid_{name}.csv")
         rule, smooth = (
@@ -62,189 +68,267 @@ def grid_table() -> str:
         )
         picked, least = grid.PUBLISHED[name]
         lines.append(
-            f"| {name} | {rule['worst_of_ties']:.4f} ({picked:.4f}) | "
-            f"{rule['least_on_grid']:.4f} ({least:.4f}) | {smooth['worst_of_ties']:.4f} |"
+            [
+                name,
+                f"{rule['worst_of_ties']:.4f} ({picked:.4f})",
+                f"{rule['least_on_grid']:.4f} ({least:.4f})",
+                f"{smooth['worst_of_ties']:.4f}",
+            ]
         )
-    return "\n".join(lines) + "\n"
+    columns = [
+        "data set",
+        "span-rule picks (published)",
+        "least on grid (published)",
+        "smooth error picks",
+    ]
+    return _table(columns, lines)
 
 
 def exact_table() -> str:
     """Return the cost of exact leave-one-out, one line for each data set and one for all."""
     rows = read_rows(RESULTS / "exact.csv")
-    lines = [
-        "| data set | rows | points that need paths | classes / `SVC.fit` | "
-        "all values / `SVC.fit` | classes / 5-fold CV | classes without Numba / `SVC.fit` |",
-        "|---|---|---|---|---|---|---|",
-    ]
     groups = [
         (name, size, [row for row in rows if (row["dataset"], row["rows"]) == (name, size)])
         for name, size in dict.fromkeys((row["dataset"], row["rows"]) for row in rows)
     ]
     with_paths = [row for row in rows if int(row["n_paths"])]
     groups += [("all", "", rows), ("those that need paths", "", with_paths)]
-    for name, size, own in groups:
-        ratios = (
-            _median_and_worst(own, column)
-            for column in (
-                "classes_per_fit",
-                "values_per_fit",
-                "classes_per_cv5",
-                "plain_classes_per_fit",
-            )
-        )
-        needed = sum(int(row["n_paths"]) > 0 for row in own)
-        lines.append(f"| {name} | {size} | {needed} of {len(own)} | {' | '.join(ratios)} |")
-    return "\n".join(lines) + "\n"
-
-
-def _median_and_worst(rows: list[dict[str, str]], column: str) -> str:
-    values = [float(row[column]) for row in rows]
-    return f"{median(values):.2f} ({max(values):.2g})"
+    ratios = {
+        "classes / `SVC.fit`": "classes_per_fit",
+        "all values / `SVC.fit`": "values_per_fit",
+        "classes / 5-fold CV": "classes_per_cv5",
+        "classes without Numba / `SVC.fit`": "plain_classes_per_fit",
+    }
+    return _table(
+        ["data set", "rows", "points that need paths", *ratios],
+        [
+            [
+                name,
+                size,
+                f"{sum(int(row['n_paths']) > 0 for row in own)} of {len(own)}",
+                *(_median_and_worst(own, column) for column in ratios.values()),
+            ]
+            for name, size, own in groups
+        ],
+    )
 
 
 def growth_table() -> str:
     """Return how the cost grows, one line for each number of rows and cost."""
-    lines = [
-        "| data set | rows | C | support vectors | in-bound | paths for classes | `SVC.fit`, ms | "
-        "classes, ms | all values, ms |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for row in read_rows(RESULTS / "growth.csv"):
-        times = (f"{float(row[f'{name}_ms']):.3g}" for name in ("svc_fit", "classes", "values"))
-        lines.append(
-            f"| {row['dataset']} | {row['rows']} | {float(row['C']):g} | {row['n_support']} | "
-            f"{row['n_in_bound']} | {row['n_paths']} | {' | '.join(times)} |"
-        )
-    return "\n".join(lines) + "\n"
+    times = {"`SVC.fit`, ms": "svc_fit", "classes, ms": "classes", "all values, ms": "values"}
+    return _table(
+        ["data set", "rows", "C", "support vectors", "in-bound", "paths for classes", *times],
+        [
+            [
+                row["dataset"],
+                row["rows"],
+                f"{float(row['C']):g}",
+                row["n_support"],
+                row["n_in_bound"],
+                row["n_paths"],
+                *(f"{float(row[f'{name}_ms']):.3g}" for name in times.values()),
+            ]
+            for row in read_rows(RESULTS / "growth.csv")
+        ],
+    )
 
 
 def rivals_table() -> str:
     """Return the time for a leave-one-out error by four methods, summed over a grid."""
-    lines = [
-        "| data set | rows | brute force, s | standard, s | stopping, s | exact, s | "
-        "standard / stopping (published) | standard / exact | brute force / exact |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    methods = {
+        "brute force, s": "brute_force",
+        "standard, s": "standard",
+        "stopping, s": "stopping",
+        "exact, s": "exact",
+    }
+    lines = []
     rows = read_rows(RESULTS / "rivals.csv")
     for name in rivals.DATASETS:
         own = [row for row in rows if row["dataset"] == name]
-        brute, standard, stopping, ours = (
-            sum(float(row[f"{method}_ms"]) for row in own) / 1e3
-            for method in ("brute_force", "standard", "stopping", "exact")
-        )
+        seconds = [sum(float(row[f"{one}_ms"]) for row in own) / 1e3 for one in methods.values()]
+        brute, standard, stopping, ours = seconds
         lines.append(
-            f"| {name} | {own[0]['rows']} | {brute:.3g} | {standard:.3g} | {stopping:.3g} | "
-            f"{ours:.3g} | {standard / stopping:.1f} ({rivals.PUBLISHED[name]:.1f}) | "
-            f"{standard / ours:.0f} | {brute / ours:.0f} |"
+            [
+                name,
+                own[0]["rows"],
+                *(f"{time:.3g}" for time in seconds),
+                f"{standard / stopping:.1f} ({rivals.PUBLISHED[name]:.1f})",
+                f"{standard / ours:.0f}",
+                f"{brute / ours:.0f}",
+            ]
         )
-    return "\n".join(lines) + "\n"
+    compared = ["standard / stopping (published)", "standard / exact", "brute force / exact"]
+    return _table(["data set", "rows", *methods, *compared], lines)
 
 
 def classes_table() -> str:
     """Return the time for the leave-one-out error of several classes, by ours and by refits."""
-    lines = [
-        "| data set | rows | classes | evaluation, ms | with exact classes, ms | "
-        "`LeaveOneOut` refits, s | refits / evaluation | error: span-rule, exact, refits |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {row['dataset']} | {row['rows']} | {row['classes']} | "
-        f"{float(row['evaluation_ms']):.3g} | {float(row['exact_ms']):.3g} | "
-        f"{float(row['refits_ms']) / 1e3:.3g} | {float(row['refits_per_evaluation']):.0f} | "
-        f"{float(row['span_error']):.4f}, {float(row['exact_error']):.4f}, "
-        f"{float(row['refits_error']):.4f} |"
-        for row in read_rows(RESULTS / "classes.csv")
-    ]
-    return "\n".join(lines) + "\n"
+    return _table(
+        [
+            "data set",
+            "rows",
+            "classes",
+            "C",
+            "evaluation, ms",
+            "with exact classes, ms",
+            "`LeaveOneOut` refits, s",
+            "refits / evaluation",
+            "error: span-rule, exact, refits",
+        ],
+        [
+            [
+                row["dataset"],
+                row["rows"],
+                row["classes"],
+                f"{float(row['C']):g}",
+                f"{float(row['evaluation_ms']):.3g}",
+                f"{float(row['exact_ms']):.3g}",
+                f"{float(row['refits_ms']) / 1e3:.3g}",
+                f"{float(row['refits_per_evaluation']):.0f}",
+                ", ".join(
+                    f"{float(row[f'{one}_error']):.4f}" for one in ("span", "exact", "refits")
+                ),
+            ]
+            for row in read_rows(RESULTS / "classes.csv")
+        ],
+    )
 
 
 def large_table() -> str:
     """Return time and memory of evaluations on large data."""
-    lines = [
-        "| data set | rows | C⁺, C⁻ | support vectors (in-bound) | evaluation, s | "
-        "with exact classes, s | memory, GB | error: span-rule, exact |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {row['dataset']} | {row['rows']} | {float(row['C_pos']):g}, "
-        f"{float(row['C_neg']):g} | {row['n_support']} ({row['n_in_bound']}) | "
-        f"{row['evaluation_s']} | {row['exact_evaluation_s']} | {row['peak_gb']} | "
-        f"{float(row['span_error']):.4f}, {float(row['exact_error']):.4f} |"
-        for row in read_rows(RESULTS / "large.csv")
-    ]
-    return "\n".join(lines) + "\n"
+    return _table(
+        [
+            "data set",
+            "rows",
+            "C⁺, C⁻",
+            "support vectors (in-bound)",
+            "evaluation, s",
+            "with exact classes, s",
+            "memory, GB",
+            "error: span-rule, exact",
+        ],
+        [
+            [
+                row["dataset"],
+                row["rows"],
+                f"{float(row['C_pos']):g}, {float(row['C_neg']):g}",
+                f"{row['n_support']} ({row['n_in_bound']})",
+                row["evaluation_s"],
+                row["exact_evaluation_s"],
+                row["peak_gb"],
+                f"{float(row['span_error']):.4f}, {float(row['exact_error']):.4f}",
+            ]
+            for row in read_rows(RESULTS / "large.csv")
+        ],
+    )
 
 
 def search_table() -> str:
     """Return the test error of what searches find, beside grids."""
     rows = read_rows(RESULTS / "search.csv")
     against = {row["dataset"]: row for row in read_rows(RESULTS / "search_rivals.csv")}
-    columns = [
+    searches = [
         (objective, trials) for objective in search.OBJECTIVES for trials in reversed(search.TRIALS)
     ]
-    heads = " | ".join(f"{objective}, {trials} trials" for objective, trials in columns)
-    lines = [
-        f"| data set | {heads} | span-rule on the grid of 1,089 | `GridSearchCV`, 150 points |",
-        "|---" * (len(columns) + 3) + "|",
-    ]
+    lines = []
     for name in search.DATASETS:
-        cells = [
-            f"{_mean_of(rows, f'test_error_{trials}', dataset=name, objective=objective):.4f}"
-            for objective, trials in columns
+        errors = [
+            _mean_of(rows, f"test_error_{trials}", dataset=name, objective=objective)
+            for objective, trials in searches
         ]
         on_grid = grid.selected(read_rows(RESULTS / f"grid_{name}.csv"), "span_error")
-        cells.append(f"{on_grid['worst_of_ties']:.4f}")
-        cells.append(f"{float(against[name]['grid_search_test_error']):.4f}")
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+        errors += [on_grid["worst_of_ties"], float(against[name]["grid_search_test_error"])]
+        lines.append([name, *(f"{error:.4f}" for error in errors)])
+    heads = [f"{objective}, {trials} trials" for objective, trials in searches]
+    grids = ["span-rule on the grid of 1,089", "`GridSearchCV`, 150 points"]
+    return _table(["data set", *heads, *grids], lines)
 
 
 def search_time_table() -> str:
     """Return the wall time of a search, beside a grid search and cross-validation."""
-    lines = [
-        "| data set | 150 trials, s | `GridSearchCV(cv=5)`, 150 points, s | ratio | "
-        "evaluations at the points visited, s | `cross_val_score(cv=5)` there, s | ratio |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    lines = []
     for row in read_rows(RESULTS / "search_rivals.csv"):
         found, on_grid, evaluations, folds = (
             float(row[f"{name}_s"])
             for name in ("search", "grid_search", "visited_evaluation", "visited_cv5")
         )
         lines.append(
-            f"| {row['dataset']} | {found:.2f} | {on_grid:.1f} | 1/{on_grid / found:.1f} | "
-            f"{evaluations:.2f} | {folds:.1f} | {folds / evaluations:.1f} |"
+            [
+                row["dataset"],
+                f"{found:.2f}",
+                f"{on_grid:.1f}",
+                f"1/{on_grid / found:.1f}",
+                f"{evaluations:.2f}",
+                f"{folds:.1f}",
+                f"{folds / evaluations:.1f}",
+            ]
         )
-    return "\n".join(lines) + "\n"
+    return _table(
+        [
+            "data set",
+            "150 trials, s",
+            "`GridSearchCV(cv=5)`, 150 points, s",
+            "ratio",
+            "evaluations at the points visited, s",
+            "`cross_val_score(cv=5)` there, s",
+            "ratio",
+        ],
+        lines,
+    )
 
 
 def pruning_table() -> str:
     """Return what budgets save, as means over seeds."""
     rows = read_rows(RESULTS / "pruning.csv")
-    lines = [
-        "| data set | evaluation time with / without pruning | test error with | without |",
-        "|---|---|---|---|",
-    ]
-    names = {name: {"dataset": name} for name in search.DATASETS}
-    for name, chosen in (names | {"mean": {}}).items():
-        share, pruned, plain = (
-            _mean_of(rows, column, **chosen)
-            for column in ("pruned_share_of_time", "pruned_test_error", "test_error")
-        )
-        lines.append(f"| {name} | {share:.2f} | {pruned:.4f} | {plain:.4f} |")
-    return "\n".join(lines) + "\n"
+    columns = {
+        "evaluation time with / without pruning": ("pruned_share_of_time", ".2f"),
+        "test error with": ("pruned_test_error", ".4f"),
+        "without": ("test_error", ".4f"),
+    }
+    groups: dict[str, dict[str, str]] = {name: {"dataset": name} for name in search.DATASETS}
+    return _table(
+        ["data set", *columns],
+        [
+            [
+                name,
+                *(
+                    f"{_mean_of(rows, column, **chosen):{form}}"
+                    for column, form in columns.values()
+                ),
+            ]
+            for name, chosen in (groups | {"mean": {}}).items()
+        ],
+    )
 
 
 def overhead_table() -> str:
     """Return what the adapter and a second thread change."""
     row = read_rows(RESULTS / "overhead.csv")[0]
-    return (
-        "| | |\n|---|---|\n"
-        f"| adapter against a hand-written function | {float(row['overhead']):+.1%} |\n"
-        f"| speed-up of two threads | {float(row['speed_up_of_threads']):.2f} |\n"
-        f"| speed-up of two processes of pure computation | "
-        f"{float(row['speed_up_of_processes']):.2f} |\n"
+    return _table(
+        [
+            "adapter against a hand-written function",
+            "speed-up of two threads",
+            "speed-up of two processes of pure computation",
+        ],
+        [
+            [
+                f"{float(row['overhead']):+.1%}",
+                f"{float(row['speed_up_of_threads']):.2f}",
+                f"{float(row['speed_up_of_processes']):.2f}",
+            ]
+        ],
     )
+
+
+def _table(columns: list[str], lines: list[list[str]]) -> str:
+    """Return a table in Markdown."""
+    head = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    return "\n".join([*head, *(f"| {' | '.join(line)} |" for line in lines)]) + "\n"
+
+
+def _median_and_worst(rows: list[dict[str, str]], column: str) -> str:
+    values = [float(row[column]) for row in rows]
+    return f"{median(values):.2f} ({max(values):.2g})"
 
 
 def _mean_of(rows: list[dict[str, str]], column: str, **chosen: str) -> float:
