@@ -497,24 +497,22 @@ class _Latest(Generic[T]):
 
     def get(self, key: Any, compute: Callable[[], T]) -> T:
         """Return the result for `key`, computed by the first thread that asks."""
-        with self._lock:
-            future = self._future
-            if future is not None and self._key == key:
-                waiting = True
-            else:
-                waiting = False
-                self._key, self._future = key, (future := Future())
-        if waiting:
-            return future.result()
+        own: Future[T] = Future()
         try:
+            with self._lock:
+                known = self._future if self._key == key else None
+                if known is None:
+                    self._key, self._future = key, own
+            if known is not None:
+                return known.result()
             result = compute()
         except BaseException as error:
             with self._lock:
-                if self._future is future:
+                if self._future is own:
                     self._future = None  # the next caller tries again
-            future.set_exception(error)
+            own.set_exception(error)
             raise
-        future.set_result(result)
+        own.set_result(result)
         return result
 
 

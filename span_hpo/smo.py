@@ -21,14 +21,14 @@ from span_hpo.jit import compiled
 _FLAT = 1e-12  # relative to K_ii + K_jj: least squared distance of two rows
 _OPEN_SHARE = 0.75  # of the rows that may still move: fewer are worth a kernel matrix of their own
 _LARGEST_COPY = 4096  # rows of such a matrix, which then has 128 MB
-_PATIENCE = 2000  # steps, at most as many as rows, before rows are first set aside
+_PATIENCE = 500, 2000  # least and most steps before rows are set aside; in between, the rows
 _STEPS_WITHOUT_DRIFT = 1000  # their rounding adds up to less than that of one product with K
 
 
 def smo_point(
     K: KernelBlocks, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
-) -> tuple[FloatArray, FloatArray, bool]:
-    """Return the solution up to `tol`: ``alpha``, ``F = K (y alpha)``, and whether it was reached.
+) -> tuple[FloatArray, FloatArray]:
+    """Return ``alpha`` and ``F = K (y alpha)``, optimal up to `tol` or after `max_iter` steps.
 
     At a bound the dual variables equal 0 or the cost bit for bit.
     """
@@ -39,7 +39,7 @@ def smo_point(
         held, y, np.minimum(signed, 0.0), np.maximum(signed, 0.0), beta, v, tol, max_iter
     )
     few = left > max_iter - _STEPS_WITHOUT_DRIFT
-    return np.abs(beta), y - v if few else kernel_product(held, beta), left > 0
+    return np.abs(beta), y - v if few else kernel_product(held, beta)
 
 
 def improved_in_box(
@@ -95,7 +95,7 @@ def _descend(
     others go on by themselves.
     """
     diagonal, flat = _distance_parts(K.values)
-    left, at_once = max_steps, min(_PATIENCE, len(y))
+    left, at_once = max_steps, min(max(len(y), _PATIENCE[0]), _PATIENCE[1])
     while left:
         allowed = min(at_once, left)
         taken, gap = _pair_steps(K.values, diagonal, flat, lower, upper, beta, v, tol, allowed)

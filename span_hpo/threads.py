@@ -26,12 +26,13 @@ def one_blas_thread(function: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> T:
-        if not _stays.enter():
-            return function(*args, **kwargs)
+        entered = False
         try:
+            entered = _stays.enter()
             return function(*args, **kwargs)
         finally:
-            _stays.leave()
+            if entered:
+                _stays.leave()
 
     return limited
 
@@ -44,9 +45,12 @@ class _Stays:
 
     def forget(self) -> None:
         """Start anew, without the threads of the process that this one was forked from."""
+        limiter = getattr(self, "_limiter", None)
         self._lock = threading.Lock()
         self._count = 0
         self._limiter: Any = None
+        if limiter is not None:
+            _restore(limiter)
 
     def enter(self) -> bool:
         """Limit BLAS to one thread; tell whether that has to be undone by `leave`."""
@@ -65,9 +69,14 @@ class _Stays:
         with self._lock:
             self._count -= 1
             if self._count == 0:
-                _take_control()
-                self._limiter.restore_original_limits()
-                _take_control()
+                _restore(self._limiter)
+                self._limiter = None
+
+
+def _restore(limiter: Any) -> None:
+    _take_control()
+    limiter.restore_original_limits()
+    _take_control()  # gives it back: the next thread may be another
 
 
 _stays = _Stays()

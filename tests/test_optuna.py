@@ -4,6 +4,7 @@ import math
 import pickle
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import optuna
@@ -205,7 +206,7 @@ def test_without_a_pruner_only_the_last_budget_counts():
 @pytest.mark.parametrize(
     ("budgets", "message"),
     [
-        ((), "`budgets` must be a list of numbers or shares of rows, got ()"),
+        ((), "`budgets` must have at least one number or share of rows, got none"),
         (0.5, "`budgets` must be a list of numbers or shares of rows, got 0.5"),
         ((0.5, 0.25), "`budgets` must increase, got [0.5, 0.25], which is [40, 20] rows"),
         ((0.5, 40), "`budgets` must increase"),
@@ -260,7 +261,7 @@ def test_max_support_is_a_constraint(objective):
     assert best.value == study.best_value
     study = study_of()
     study.optimize(OptunaObjective(objective, max_support=2), n_trials=2)
-    with pytest.raises(ValueError, match="complete and feasible, got 2 trials, 2 of them complete"):
+    with pytest.raises(ValueError, match="keeps its constraints, got 2 trials, 2 of them complete"):
         best_trial(study)
     with pytest.raises(ValueError, match="`max_support` must be a whole number of at least 2"):
         OptunaObjective(objective, max_support=1)
@@ -353,6 +354,16 @@ def test_equal_parameters_are_evaluated_once(objective, monkeypatch):
     assert [rows for _, rows in calls] == [40, 80, 40, 80]
     assert len({trial.value for trial in study.trials[:3]}) == 1
     assert study.trials[2].user_attrs["n_support"] == study.trials[0].user_attrs["n_support"]
+
+
+def test_equal_parameters_in_another_adapter(objective, monkeypatch):
+    """A notebook cell that is run again knows what it has found."""
+    calls = counting(objective, monkeypatch)
+    for _ in range(2):
+        study = study_of()
+        study.enqueue_trial({"gamma": 1.0, "C_-1": 1.0, "C_1": 2.0})
+        study.optimize(OptunaObjective(objective), n_trials=1)
+    assert len(calls) == 1
 
 
 def test_equal_parameters_in_two_threads(objective, monkeypatch):
@@ -535,6 +546,19 @@ def test_defaults_are_tried_first():
     assert "fixed_params" not in study.trials[4].system_attrs
 
 
+def test_defaults_that_failed_are_tried_again(objective):
+    """An interrupted trial does not count as tried."""
+    study = study_of()
+    enqueue_defaults(study, objective)
+    waiting = len(study.trials)
+    study.tell(study.ask(), state=TrialState.FAIL)
+    enqueue_defaults(study, objective)
+    assert len(study.trials) == waiting + 1
+    study.optimize(OptunaObjective(objective), n_trials=waiting)
+    enqueue_defaults(study, objective)
+    assert len(study.trials) == waiting + 1
+
+
 def test_defaults_of_other_weightings():
     """Guesses stay in their range; what nothing is known of starts in the middle."""
     X, y = two_moons(40)
@@ -562,10 +586,65 @@ def test_a_process_that_is_alive_has_abandoned_nothing(objective):
     study = study_of()
     own, foreign, unsigned = study.ask(), study.ask(), study.ask()
     sign(own)
-    foreign.set_user_attr("worker", {"host": "elsewhere", "pid": 1})
+    foreign.set_user_attr("worker", {**own.user_attrs["worker"], "host": "elsewhere", "pid": 1})
+    container = study.ask()
+    container.set_user_attr("worker", {**own.user_attrs["worker"], "place": "other", "pid": 2**22})
+    odd = study.ask()
+    odd.set_user_attr("worker", {"host": own.user_attrs["worker"]["host"]})
     assert abandoned_trials(study, fail=True) == []
-    states = [study.trials[trial.number].state for trial in (own, foreign, unsigned)]
-    assert states == [TrialState.RUNNING] * 3
+    states = [study.trials[t.number].state for t in (own, foreign, unsigned, container, odd)]
+    assert states == [TrialState.RUNNING] * 5
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes cannot be judged")
+def test_a_number_that_another_process_has_taken():
+    """A process that has the number of a worker, but started later, is not that worker."""
+    study = study_of()
+    trial = study.ask()
+    sign(trial)
+    trial.set_user_attr("worker", {**trial.user_attrs["worker"], "started": 1})
+    assert [found.number for found in abandoned_trials(study)] == [trial.number]
+
+
+def test_options_that_a_storage_cannot_tell_apart(tmp_path):
+    """True and 1, NaN, arrays and functions are options like any other, also after a restart."""
+    seen = []
+
+    def own(X, Z, option):
+        seen.append(option)
+        return X @ Z.T
+
+    for options in ([True, 1], [math.nan, 1.0], [np.array([1.0, 2.0]), 3], [max, min], [own, 1]):
+        objective = SpanObjective(
+            *two_moons(20),
+            kernel=FunctionKernel(own, {"option": Choice(options)}),
+            weighting=UniformCost(1.0),
+        )
+        seen.clear()
+        storage = optuna.storages.JournalStorage(
+            optuna.storages.journal.JournalFileBackend(str(tmp_path / f"{id(options)}.log"))
+        )
+        study = study_of(sampler=grid_sampler(objective, 1), storage=storage, study_name="options")
+        enqueue_defaults(study, objective)
+        study.optimize(OptunaObjective(objective), n_trials=4)
+        assert {id(option) for option in seen} == {id(option) for option in options}
+        loaded = optuna.load_study(storage=storage, study_name="options")
+        assert any(params_of(loaded.trials[0], objective)["option"] is one for one in options)
+
+
+def test_trials_of_something_else_are_named(objective):
+    """A study of other parameters gives no model."""
+    study = study_of()
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
+    with pytest.raises(ValueError, match=r"`trial` must have the parameters \['gamma', "):
+        best_model(study, objective)
+    study = study_of(direction="maximize")
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
+    with pytest.raises(ValueError, match="`study` must minimise, got maximize"):
+        best_trial(study)
+    with pytest.raises(TypeError, match="`objective` must be a SpanObjective, got Study"):
+        search_space(study)
+    assert search_space(OptunaObjective(objective)) == search_space(objective)
 
 
 def test_wrong_objective_is_named():

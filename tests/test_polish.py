@@ -59,7 +59,7 @@ def test_optimum_is_reached_from_an_unfinished_fit(cost, max_iter):
     """Where LIBSVM stops far from the end, dozens of rows find their bound at once."""
     problem = noisy_linear_problem(cost)
     assert point_at(problem, solve(problem, polish=False).alpha).offset_gap < 2e-3
-    with pytest.warns(ConvergenceWarning, match="The fit stopped at `max_iter`"):
+    with pytest.warns(ConvergenceWarning, match="The fit ended with a KKT violation"):
         unfinished = solve(problem, max_iter=max_iter, polish=False)
     assert unfinished.kkt_violation() > 0.1
     assert solve(problem, max_iter=max_iter).kkt_violation() < 1e-9

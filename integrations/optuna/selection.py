@@ -1,11 +1,14 @@
 """The best trial of a study, and its model."""
 
+import copy
+
 from optuna import Study
+from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 from sklearn.svm import SVC
 
 from span_hpo import SpanObjective
-from span_hpo.integrations.optuna.spaces import params_of
+from span_hpo.integrations.optuna.spaces import as_objective, params_of
 
 
 def best_trial(study: Study) -> FrozenTrial:
@@ -19,24 +22,31 @@ def best_trial(study: Study) -> FrozenTrial:
     study
         A study of an `OptunaObjective` with one metric.
 
+    Returns
+    -------
+    The trial.
+
     Raises
     ------
     ValueError
-        If the study has several directions, or no trial that is complete and feasible.
+        If the study has several directions or maximises, or no trial that is complete and feasible.
     """
     if len(study.directions) > 1:
         raise ValueError(
             f"`study` must have one direction, got {len(study.directions)}: choose one of "
             "`study.best_trials`."
         )
-    complete = study.get_trials(deepcopy=True, states=(TrialState.COMPLETE,))
+    if study.direction != StudyDirection.MINIMIZE:
+        raise ValueError(f"`study` must minimise, got {study.direction.name.lower()}.")
+    trials = study.get_trials(deepcopy=False)
+    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     feasible = [t for t in complete if all(value <= 0 for value in t.constraints.values())]
     if not feasible:
         raise ValueError(
-            f"`study` must have a trial that is complete and feasible, got {len(study.trials)} "
-            f"trials, {len(complete)} of them complete."
+            f"`study` must have a trial that is complete and keeps its constraints, got "
+            f"{len(trials)} trials, {len(complete)} of them complete."
         )
-    return min(feasible, key=_rank)
+    return copy.deepcopy(min(feasible, key=_rank))
 
 
 def best_model(study: Study, objective: SpanObjective) -> SVC:
@@ -48,7 +58,17 @@ def best_model(study: Study, objective: SpanObjective) -> SVC:
         A study of an `OptunaObjective` with one metric.
     objective
         What was searched.
+
+    Returns
+    -------
+    A model that predicts the labels of new rows.
+
+    Raises
+    ------
+    ValueError
+        If the study has no best trial, or not of this objective.
     """
+    objective = as_objective(objective)
     return objective.fit_model(params_of(best_trial(study), objective))
 
 

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
 
+import numpy as np
 from optuna import Study, TrialPruned
 from optuna.study import StudyDirection
 from optuna.trial import BaseTrial
 
 from span_hpo import Evaluation, SolverError, SpanObjective
 from span_hpo.checks import real, whole
-from span_hpo.integrations.optuna.spaces import suggest_params
+from span_hpo.integrations.optuna.spaces import as_objective, suggest_params
 from span_hpo.integrations.optuna.workers import sign, warn_of_abandoned
 from span_hpo.threads import one_blas_thread
 
@@ -27,6 +29,12 @@ class _Outcome:
 
     losses: tuple[float, ...]
     attributes: dict[str, Any]
+
+
+# What this process knows already, also for another adapter of the same objective.
+_lock = Lock()
+_outcomes: WeakKeyDictionary[SpanObjective, dict[Any, Future[_Outcome]]] = WeakKeyDictionary()
+_studies: WeakSet[Study] = WeakSet()
 
 
 class OptunaObjective:
@@ -55,7 +63,7 @@ class OptunaObjective:
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         If an argument is not as described.
     """
 
@@ -65,9 +73,7 @@ class OptunaObjective:
         budgets: Sequence[float] = (1.0,),
         max_support: int | None = None,
     ) -> None:
-        if not isinstance(objective, SpanObjective):
-            raise TypeError(f"`objective` must be a SpanObjective, got {objective!r}.")
-        self.objective = objective
+        objective = self.objective = as_objective(objective)
         self.budgets = _budget_rows(objective, budgets)
         if len(self.budgets) > 1 and len(objective.metrics) > 1:
             raise ValueError(
@@ -77,7 +83,6 @@ class OptunaObjective:
         if max_support is not None:
             max_support = whole("max_support", max_support, at_least=2)
         self.max_support = max_support
-        self._forget()
 
     def __call__(self, trial: BaseTrial) -> float | tuple[float, ...]:
         """Return the loss of what the trial suggests, or several losses.
@@ -117,29 +122,29 @@ class OptunaObjective:
 
     def _outcome(self, params: dict[str, Any], written: dict[str, Any], rows: int) -> _Outcome:
         """Evaluate, unless that has been done or another thread is about it."""
-        key = (rows, *((name, type(value), value) for name, value in sorted(written.items())))
-        with self._lock:
-            known = self._known.get(key)
-            if known is None:
-                mine = self._known[key] = Future[_Outcome]()
-        if known is not None:
-            return known.result()
+        last = rows == self.budgets[-1]
+        key = (rows, last, *((name, type(value), value) for name, value in sorted(written.items())))
+        own = Future[_Outcome]()
+        with _lock:
+            outcomes = _outcomes.setdefault(self.objective, {})
         try:
-            outcome = self._evaluated(params, rows)
+            known = outcomes.setdefault(key, own)
+            if known is not own:
+                return known.result()
+            outcome = self._evaluated(params, rows, certify=last)
         except BaseException as error:
-            with self._lock:
-                del self._known[key]
-            mine.set_exception(error)
+            if outcomes.get(key) is own:
+                del outcomes[key]  # the next trial tries again
+            own.set_exception(error)
             raise
-        mine.set_result(outcome)
+        own.set_result(outcome)
         return outcome
 
     @one_blas_thread
-    def _evaluated(self, params: dict[str, Any], rows: int) -> _Outcome:
+    def _evaluated(self, params: dict[str, Any], rows: int, certify: bool) -> _Outcome:
         try:
-            # Proofs take as long as a fit of few rows, and at a small budget nobody reads them.
-            last = rows == self.budgets[-1]
-            evaluation = self.objective.evaluate(params, rows, certify=last)
+            # Proofs take as long as a fit of few rows: at a small budget they are left out.
+            evaluation = self.objective.evaluate(params, rows, certify=certify)
         except SolverError as error:
             # NaN is Optuna's own sign for a failed trial.
             losses = (math.nan,) * len(self.objective.metrics)
@@ -147,33 +152,19 @@ class OptunaObjective:
         return _Outcome(tuple(evaluation.losses.values()), _attributes(evaluation))
 
     def _meet(self, study: Study) -> None:
-        """Look once at every study that this process works on."""
-        with self._lock:
-            if study.study_name in self._studies:
-                return
-            self._studies.add(study.study_name)
+        """Refuse a study that would look for the worst; look once for what others have left."""
         wanted = len(self.objective.metrics)
         if study.directions != [StudyDirection.MINIMIZE] * wanted:
             got = [direction.name.lower() for direction in study.directions]
-            self._studies.discard(study.study_name)
             raise ValueError(
                 f"`study` must have directions={['minimize'] * wanted}, one for each of the "
                 f"metrics {[metric.name for metric in self.objective.metrics]}, got {got}."
             )
-        warn_of_abandoned(study)
-
-    def _forget(self) -> None:
-        self._lock = Lock()
-        self._known: dict[Any, Future[_Outcome]] = {}
-        self._studies: set[str] = set()
-
-    def __getstate__(self) -> dict[str, Any]:
-        own = ("_lock", "_known", "_studies")
-        return {name: value for name, value in vars(self).items() if name not in own}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._forget()
+        with _lock:
+            is_new = study not in _studies
+            _studies.add(study)
+        if is_new:
+            warn_of_abandoned(study)
 
 
 def _attributes(evaluation: Evaluation) -> dict[str, Any]:
@@ -194,12 +185,14 @@ def _attributes(evaluation: Evaluation) -> dict[str, Any]:
 
 def _budget_rows(objective: SpanObjective, budgets: Any) -> tuple[int, ...]:
     """Return the budgets in rows."""
-    if isinstance(budgets, str) or not isinstance(budgets, Sequence) or not budgets:
+    if isinstance(budgets, str) or not isinstance(budgets, Sequence | np.ndarray):
         raise ValueError(f"`budgets` must be a list of numbers or shares of rows, got {budgets!r}.")
+    if len(budgets) == 0:
+        raise ValueError("`budgets` must have at least one number or share of rows, got none.")
     total, least = len(objective.data), objective.data.least_rows
     rows = []
     for budget in budgets:
-        if isinstance(budget, float):
+        if isinstance(budget, float | np.floating):
             share = real("budgets", budget, above=0)
             if share > 1:
                 raise ValueError(f"`budgets` must have shares of at most 1.0, got {budget!r}.")

@@ -1,27 +1,33 @@
 """Which process works on a trial, and whether it still does.
 
-A journal has no heartbeat: the trial of a process that was killed stays RUNNING for ever, and
-samplers go on counting it as pending.
+A storage without a heartbeat, such as a journal, keeps the trial of a process that was killed
+RUNNING for ever, and samplers go on counting it as pending.
 """
 
 import os
 import socket
 import warnings
+from pathlib import Path
 from typing import Any
 
 from optuna import Study
 from optuna.trial import BaseTrial, FrozenTrial, TrialState
 
 _ATTRIBUTE = "worker"
+_PROC = Path("/proc")
 
 
 def sign(trial: BaseTrial) -> None:
     """Write into a trial which process works on it."""
-    trial.set_user_attr(_ATTRIBUTE, {"host": socket.gethostname(), "pid": os.getpid()})
+    pid = os.getpid()
+    trial.set_user_attr(
+        _ATTRIBUTE,
+        {"host": socket.gethostname(), "place": _place(), "pid": pid, "started": _started(pid)},
+    )
 
 
 def abandoned_trials(study: Study, *, fail: bool = False) -> list[FrozenTrial]:
-    """Return the trials that are RUNNING although their process, of this machine, is gone.
+    """Return the trials that are RUNNING although their process is known to be gone.
 
     Parameters
     ----------
@@ -33,7 +39,8 @@ def abandoned_trials(study: Study, *, fail: bool = False) -> list[FrozenTrial]:
 
     Returns
     -------
-    The trials as they were found. Those of other machines cannot be judged and are left out.
+    The trials as they were found. Processes of other machines and containers, and of systems
+    without ``/proc``, cannot be judged: their trials are left out.
     """
     running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
     found = [trial for trial in running if _is_gone(trial.user_attrs.get(_ATTRIBUTE))]
@@ -51,17 +58,35 @@ def warn_of_abandoned(study: Study) -> None:
             f"Trials {numbers} of the study {study.study_name!r} are still RUNNING, but their "
             "processes are gone. Unless a heartbeat of the storage takes care of them, call "
             "abandoned_trials(study, fail=True).",
-            stacklevel=4,
+            stacklevel=2,
         )
 
 
 def _is_gone(worker: Any) -> bool:
-    if not isinstance(worker, dict) or worker.get("host") != socket.gethostname():
+    """Tell whether it is certain that a process has ended."""
+    if not isinstance(worker, dict) or not isinstance(worker.get("pid"), int):
+        return False  # not ours
+    place, started = worker.get("place"), worker.get("started")
+    if place is None or started is None or worker.get("host") != socket.gethostname():
         return False
+    return bool(place == _place() and _started(worker["pid"]) != started)
+
+
+def _place() -> str | None:
+    """Return what numbers processes here: this run of the machine, and its namespace."""
     try:
-        os.kill(worker["pid"], 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False  # another user's process
-    return False
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.readlink(_PROC / 'self/ns/pid')}"
+    except OSError:
+        return None
+
+
+def _started(pid: int) -> int | None:
+    """Return when a process was started, in ticks since the machine was; None if it has ended."""
+    try:
+        # The name, in parentheses, may hold anything. After it: state, parent, ...
+        fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    state, ticks = fields[0], int(fields[19])
+    return None if state in "ZX" else ticks
