@@ -30,6 +30,7 @@ bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks search
 	$(BIN)/python -m benchmarks pruning
 	$(BIN)/python -m benchmarks overhead
+	$(BIN)/python -m benchmarks calibration
 	$(BIN)/python -m benchmarks tables
 	$(BIN)/python -m benchmarks figures
 

@@ -4,6 +4,7 @@ import argparse
 from types import ModuleType
 
 from benchmarks import (
+    calibration,
     classes,
     exact,
     figures,
@@ -40,6 +41,7 @@ def main() -> None:
         "search": search,
         "pruning": pruning,
         "overhead": overhead,
+        "calibration": calibration,
     }
     for name, module in measured.items():
         command = commands.add_parser(name, help=_first_line(module))

@@ -320,6 +320,30 @@ def overhead_table() -> str:
     )
 
 
+def calibration_table() -> str:
+    """Return how good probabilities are, by two calibrations."""
+    measures = {
+        "log loss": ("log_loss", ".4f"),
+        "Brier score": ("brier", ".4f"),
+        "calibration error": ("calibration_error", ".4f"),
+        "fit, ms": ("fit_ms", ".3g"),
+    }
+    return _table(
+        ["data set", "C", *(f"{title}: leave-one-out, folds" for title in measures)],
+        [
+            [
+                row["dataset"],
+                f"{float(row['C']):g}",
+                *(
+                    ", ".join(f"{float(row[f'{way}_{name}']):{form}}" for way in ("loo", "folds"))
+                    for name, form in measures.values()
+                ),
+            ]
+            for row in read_rows(RESULTS / "calibration.csv")
+        ],
+    )
+
+
 def _table(columns: list[str], lines: list[list[str]]) -> str:
     """Return a table in Markdown."""
     head = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
@@ -348,5 +372,9 @@ TABLES = {
         "pruning": pruning_table,
         "overhead": overhead_table,
     },
-    "docs/results.md": {"rivals": rivals_table, "classes": classes_table},
+    "docs/results.md": {
+        "rivals": rivals_table,
+        "classes": classes_table,
+        "calibration": calibration_table,
+    },
 }
