@@ -1,5 +1,6 @@
 """A scikit-learn classifier that tunes itself: one fit per trial, no folds."""
 
+import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from span_hpo.arrays import Array, FloatArray, IndexArray, rows_of
 from span_hpo.checks import whole
 from span_hpo.data import Dataset, as_column, named_scores
+from span_hpo.kernels import Precomputed
 from span_hpo.loo import LeaveOneOut
 from span_hpo.metrics import PlattSigmoid, platt_sigmoid
 from span_hpo.objective import Evaluation, SpanObjective
@@ -135,7 +137,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.pairwise = self._is_precomputed()
         return tags
 
     def fit(
@@ -235,13 +237,10 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
             values = model.decision_function(features)
             second = self._sigmoids[0].probability(values)
             return _agreeing(np.column_stack([1 - second, second]), (values > 0).astype(int))
-        shape = model.decision_function_shape
-        try:
-            model.decision_function_shape = "ovo"
-            # Of pairs scikit-learn's values are positive for the first class.
-            values = -model.decision_function(features)
-        finally:
-            model.decision_function_shape = shape
+        of_pairs = copy.copy(model)
+        of_pairs.decision_function_shape = "ovo"
+        # Of pairs scikit-learn's values are positive for the first class.
+        values = -of_pairs.decision_function(features)
         predicted = np.searchsorted(self.classes_, model.predict(features))
         return _agreeing(_coupled(self._sigmoids, values, len(self.classes_)), predicted)
 
@@ -250,16 +249,21 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         return X if self.scaler_ is None else self.scaler_.transform(X)
 
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, Precomputed) or (
+            isinstance(self.kernel, str) and self.kernel == "precomputed"
+        )
+
     def _kept_rows(self, weight: FloatArray | None, X: Any) -> IndexArray:
         """Return the rows that take part; of a kernel matrix all stay, some with cost 0."""
-        if weight is None or self.kernel == "precomputed":
+        if weight is None or self._is_precomputed():
             return np.arange(X.shape[0])
         return rows_of(weight)
 
     def _fitted_scaler(self, X: Any) -> Any:
         if self.scale not in SCALES:
             raise ValueError(f"`scale` must be one of {list(SCALES)}, got {self.scale!r}.")
-        if self.scale is None or self.kernel == "precomputed":
+        if self.scale is None or self._is_precomputed():
             return None
         if self.scale == "standard":
             return StandardScaler(with_mean=not issparse(X)).fit(X)

@@ -26,6 +26,7 @@ from span_hpo import (
     ClassCosts,
     Float,
     Linear,
+    Precomputed,
     SigmoidScore,
     SpanObjective,
     SpanSVC,
@@ -187,13 +188,14 @@ def test_scaling_is_fitted_on_the_training_rows(scale, kind):
         SpanSVC(scale="maximal").fit(X, y)
 
 
-def test_precomputed_kernel():
+@pytest.mark.parametrize("kernel", ["precomputed", Precomputed()])
+def test_precomputed_kernel(kernel):
     """A kernel matrix is used as it is, also with rows of weight 0."""
     X, y = two_moons(60)
     K = rbf_kernel(X, gamma=1.0)
     weight = np.ones(60)
     weight[:5] = 0
-    model = SpanSVC("precomputed", UniformCost(1.0)).fit(K, y, sample_weight=weight)
+    model = SpanSVC(kernel, UniformCost(1.0)).fit(K, y, sample_weight=weight)
     direct = SpanSVC(RBF(gamma=1.0), UniformCost(1.0), scale=None).fit(X, y, sample_weight=weight)
     np.testing.assert_allclose(model.decision_function(K), direct.decision_function(X), atol=1e-3)
 
