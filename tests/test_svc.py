@@ -27,6 +27,7 @@ from span_hpo import (
     Float,
     Linear,
     Precomputed,
+    Predictor,
     SigmoidScore,
     SpanObjective,
     SpanSVC,
@@ -352,3 +353,16 @@ def test_class_costs_by_label():
     model = SpanSVC(Linear(), ClassCosts(), n_trials=5, random_state=0).fit(X, labels)
     assert set(model.best_params_) == {"C_no", "C_yes"}
     assert set(model.predict(X)) <= {"no", "yes"}
+
+
+@pytest.mark.parametrize("scale", ["minmax", "standard", None])
+def test_model_can_be_kept_in_a_file(tmp_path, scale):
+    """A predictor with the scaler gives the predictions of the classifier, from raw features."""
+    X, y = load_iris(return_X_y=True)
+    model = SpanSVC(n_trials=4, scale=scale, random_state=0).fit(X, y)
+    predictor = Predictor.from_svc(
+        model.estimator_, scaler=model.scaler_, parameters=model.best_params_
+    )
+    predictor.save(tmp_path / "model.json")
+    loaded = Predictor.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
