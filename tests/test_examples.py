@@ -38,6 +38,7 @@ def test_all_examples_are_tested():
         "quickstart",
         "resume",
         "score_to_costs",
+        "self_tuning",
         "three_processes",
     }
 
