@@ -321,8 +321,8 @@ def _optimum(
     and where the first start did not lead there.
     """
     first = None
-    plain = _PLAIN_KERNEL[0] < largest_entry(K) < _PLAIN_KERNEL[1]
-    if plain and is_held(K) and runs_machine_code():
+    smallest, largest = _PLAIN_KERNEL
+    if is_held(K) and runs_machine_code() and smallest < largest_entry(K) < largest:
         start, F = smo_point(K, y, costs, tol, max_iter)
         if np.isfinite(start.sum()):
             first = polished(DualPoint(K, y, costs, start, F))
