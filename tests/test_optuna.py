@@ -314,6 +314,15 @@ def test_failed_fit_is_a_failed_trial():
         assert good.state == TrialState.COMPLETE
 
 
+def test_a_study_of_failures_tells_why():
+    """Without a single model the reason of the last failure is named."""
+    objective = SpanObjective(*two_moons(40), kernel=Polynomial(gamma=1e200))
+    study = study_of()
+    study.optimize(OptunaObjective(objective), n_trials=2)
+    with pytest.raises(ValueError, match=r"0 of them complete. The last failure: .*overflow"):
+        best_trial(study)
+
+
 def test_other_exceptions_surface(objective, monkeypatch):
     """A mistake in the user's code is not a failed trial, and the next try is not poisoned."""
 

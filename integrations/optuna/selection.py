@@ -42,9 +42,11 @@ def best_trial(study: Study) -> FrozenTrial:
     complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     feasible = [t for t in complete if all(value <= 0 for value in t.constraints.values())]
     if not feasible:
+        failures = [t.user_attrs["failure"] for t in trials if "failure" in t.user_attrs]
         raise ValueError(
             f"`study` must have a trial that is complete and keeps its constraints, got "
             f"{len(trials)} trials, {len(complete)} of them complete."
+            + (f" The last failure: {failures[-1]}" if failures else "")
         )
     return copy.deepcopy(min(feasible, key=_rank))
 
