@@ -8,12 +8,10 @@ kernel parameter changes. That is what makes a trial cheaper than a fit on the f
 import functools
 import os
 import pickle
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -24,6 +22,7 @@ from span_hpo.arrays import BoolArray, FloatArray, IndexArray
 from span_hpo.checks import real, whole
 from span_hpo.errors import SolverError
 from span_hpo.gram import KernelBlocks, KernelMatrix, Rows, checked_matrix
+from span_hpo.once import Results
 from span_hpo.space import Float, Hyperparameter, Params, Space, searched, value_of
 
 _CANCELLED = 1e-6  # squared distances below this share of the norms are formed from differences
@@ -34,8 +33,6 @@ _ROWS_AT_ONCE = 1000  # whose products with all others are in memory twice for a
 _DIAGONAL_ROWS = 500  # of which the diagonal of a kernel is computed together
 _UNKNOWN_MEMORY = 2000.0  # megabytes
 _MEDIAN_ROWS = 2000  # rows that the default widths look at
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -429,9 +426,9 @@ class KernelCache:
         self.X = X
         self.memory_limit = default_memory_limit() if memory_limit is None else memory_limit
         self._fixed = None if kernel.space else kernel.values({})
-        self._shifted: _Latest[Any] = _Latest()
-        self._statistic: _Latest[FloatArray] = _Latest()
-        self._matrix: _Latest[KernelMatrix] = _Latest()
+        self._shifted: Results[Any] = Results(most=1)
+        self._statistic: Results[FloatArray] = Results(most=1)
+        self._matrix: Results[KernelMatrix] = Results(most=1)
 
     def matrix(self, params: Params, rows: IndexArray | None = None) -> KernelBlocks:
         """Return the kernel matrix of all rows, or of some of them in the given order."""
@@ -480,40 +477,6 @@ def default_memory_limit() -> float:
     except (AttributeError, ValueError, OSError):
         return _UNKNOWN_MEMORY  # a system that does not tell
     return total / 4e6
-
-
-class _Latest(Generic[T]):
-    """The result of the latest computation, by key; threads that want the same wait for one."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._key: Any = None
-        self._future: Future[T] | None = None
-
-    def holds(self, key: Any) -> bool:
-        """Tell whether the result for `key` is there or on its way."""
-        with self._lock:
-            return self._future is not None and self._key == key
-
-    def get(self, key: Any, compute: Callable[[], T]) -> T:
-        """Return the result for `key`, computed by the first thread that asks."""
-        own: Future[T] = Future()
-        try:
-            with self._lock:
-                known = self._future if self._key == key else None
-                if known is None:
-                    self._key, self._future = key, own
-            if known is not None:
-                return known.result()
-            result = compute()
-        except BaseException as error:
-            with self._lock:
-                if self._future is own:
-                    self._future = None  # the next caller tries again
-            own.set_exception(error)
-            raise
-        own.set_result(result)
-        return result
 
 
 def _key(values: dict[str, Any]) -> Any:

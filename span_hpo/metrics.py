@@ -25,7 +25,7 @@ from sklearn.metrics import (
 
 from span_hpo.arrays import Array, FloatArray
 from span_hpo.checks import real
-from span_hpo.pairwise import is_wrong, pairs_of, voted
+from span_hpo.pairwise import is_wrong, rows_of_pairs, voted
 
 _SMOOTHNESS = 4.0  # slope of the sigmoid that replaces the step of the error
 _PLATT_STEPS = 100
@@ -328,9 +328,7 @@ def _mean_over_pairs(
 ) -> float:
     """Return the mean of a two-class loss over all pairs of classes."""
     losses = []
-    for column, (first, second) in enumerate(pairs_of(int(y.max()) + 1)):
-        rows = (y == first) | (y == second)
-        signs = np.where(y[rows] == second, 1.0, -1.0)
+    for column, (rows, signs) in enumerate(rows_of_pairs(y)):
         losses.append(function(signs, f[rows, column], w[rows]))
     return float(np.mean(losses))
 

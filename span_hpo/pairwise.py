@@ -5,12 +5,13 @@ fit of a pair class s is +1, so that a positive decision value is a vote for s.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
-from span_hpo.arrays import BoolArray, FloatArray, IndexArray, read_only
+from span_hpo.arrays import Array, BoolArray, FloatArray, IndexArray, read_only, rows_of
 from span_hpo.gram import KernelBlocks, kernel_times, subset
 from span_hpo.solver import DualSolution, Problem, solve
 
@@ -63,6 +64,13 @@ def pairs_of(n_classes: int) -> list[tuple[int, int]]:
     return list(combinations(range(n_classes), 2))
 
 
+def rows_of_pairs(codes: Array) -> Iterator[tuple[IndexArray, FloatArray]]:
+    """Yield the rows of every pair of classes, and their labels: +1 for the second class."""
+    for first, second in pairs_of(int(codes.max()) + 1):
+        rows = rows_of((codes == first) | (codes == second))
+        yield rows, np.where(codes[rows] == second, 1.0, -1.0)
+
+
 def solve_classes(
     K: KernelBlocks, codes: IndexArray, costs: FloatArray, *, tol: float, max_iter: int
 ) -> DualSolution | PairwiseSolution:
@@ -91,11 +99,9 @@ def solve_pairs(
         Stopping tolerance and step limit of a fit; see `solve`.
     """
     all_rows, solutions = [], []
-    pairs = pairs_of(int(codes.max()) + 1)
+    pairs = list(rows_of_pairs(codes))
     values = np.empty((len(codes), len(pairs)))
-    for column, (first, second) in enumerate(pairs):
-        rows = np.flatnonzero((codes == first) | (codes == second))
-        y = np.where(codes[rows] == second, 1.0, -1.0)
+    for column, (rows, y) in enumerate(pairs):
         problem = Problem.of_checked(subset(K, rows), y, costs[rows])
         solution = solve(problem, tol=tol, max_iter=max_iter)
         support = np.flatnonzero(solution.alpha)

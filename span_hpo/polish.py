@@ -1,5 +1,6 @@
 """From a fit within its tolerance to the exact solution of the dual, by an active-set method."""
 
+import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -113,7 +114,7 @@ class DualPoint:
         """What every row says about the offset."""
         return offset_limits(self.y, self.costs, self.alpha, self.F)
 
-    @property
+    @functools.cached_property
     def offset_gap(self) -> float:
         """How far the limits of the offset contradict each other; not positive at the optimum."""
         lower, upper = self.limits.interval

@@ -33,11 +33,8 @@ def smo_point(
     At a bound the dual variables equal 0 or the cost bit for bit.
     """
     held = K if isinstance(K, KernelMatrix) else KernelMatrix(K.block(ALL, ALL))
-    signed = y * costs
     beta, v = np.zeros(len(y)), y.copy()
-    left = _descend(
-        held, y, np.minimum(signed, 0.0), np.maximum(signed, 0.0), beta, v, tol, max_iter
-    )
+    left = _descend(held, y, *_box(y, costs), beta, v, tol, max_iter)
     few = left > max_iter - _STEPS_WITHOUT_DRIFT
     return np.abs(beta), y - v if few else kernel_product(held, beta)
 
@@ -64,18 +61,8 @@ def improved_in_box(
     tol, steps
         When to stop.
     """
-    signed = y * costs
     beta = y * alpha
-    _pair_steps(
-        K,
-        *_distance_parts(K),
-        np.minimum(signed, 0.0),
-        np.maximum(signed, 0.0),
-        beta,
-        v.copy(),
-        tol,
-        steps,
-    )
+    _pair_steps(K, *_distance_parts(K), *_box(y, costs), beta, v.copy(), tol, steps)
     return np.abs(beta)
 
 
@@ -122,6 +109,12 @@ def _descend(
             v[:] = y - kernel_product(K, beta)
             at_once *= 2  # some were not settled: be slower to believe it again
     return 0
+
+
+def _box(y: FloatArray, costs: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the bounds of ``beta``."""
+    signed = y * costs
+    return np.minimum(signed, 0.0), np.maximum(signed, 0.0)
 
 
 def _distance_parts(K: FloatArray) -> tuple[FloatArray, FloatArray]:

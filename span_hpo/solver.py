@@ -251,7 +251,7 @@ def solve(
         Limit of the steps until then.
     polish
         Go on to the solution in double precision, from a start that is computed on the matrix
-        where it is held and Numba is installed, and by LIBSVM otherwise. Where that fails LIBSVM's
+        where it is held and Numba is installed, and by LIBSVM otherwise. Where that fails the best
         answer is kept: `DualSolution.kkt_violation` tells. Without polish it is LIBSVM's answer,
         with its tolerance and the rounding of a kernel in single precision.
 
@@ -276,7 +276,7 @@ def solve(
     y = sign * fitted.y
     if polish:
         point = _optimum(K, y, costs, tol, max_iter)
-        converged = point.offset_gap <= 2 * tol
+        converged = _is_close(point, tol)
     else:
         start, converged = libsvm_alpha(K, y, costs, tol, max_iter)
         point = _point(K, y, costs, start)
@@ -326,11 +326,16 @@ def _optimum(
         start, F = smo_point(K, y, costs, tol, max_iter)
         if np.isfinite(start.sum()):
             first = polished(DualPoint(K, y, costs, start, F))
-            if first.offset_gap <= 2 * tol:
+            if _is_close(first, tol):
                 return first
     second = polished(_point(K, y, costs, libsvm_alpha(K, y, costs, tol, max_iter)[0]))
     # A gap that is not a number is no better than any other.
     return first if first is not None and first.offset_gap < second.offset_gap else second
+
+
+def _is_close(point: DualPoint, tol: float) -> bool:
+    """Tell whether a point fulfils the KKT conditions within the tolerance."""
+    return point.offset_gap <= 2 * tol
 
 
 def _point(K: KernelBlocks, y: FloatArray, costs: FloatArray, alpha: FloatArray) -> DualPoint:

@@ -19,7 +19,7 @@ from span_hpo.kernels import Precomputed
 from span_hpo.loo import LeaveOneOut
 from span_hpo.metrics import PlattSigmoid, platt_sigmoid
 from span_hpo.objective import Evaluation, SpanObjective
-from span_hpo.pairwise import is_wrong, pairs_of
+from span_hpo.pairwise import is_wrong, pairs_of, rows_of_pairs
 from span_hpo.solver import DEFAULT_MAX_ITER, DEFAULT_TOL
 from span_hpo.space import Params, Space
 from span_hpo.weighting import (
@@ -203,7 +203,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
         self.suspects_ = kept[_suspects(evaluation.loo)]
         self.estimator_ = self.objective_.fit_model(self.best_params_)
         self.n_iter_ = int(np.max(self.estimator_.n_iter_))
-        self._sigmoids = _sigmoids(evaluation, len(self.classes_))
+        self._sigmoids = _sigmoids(evaluation)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -348,26 +348,22 @@ def _suspects(loo: LeaveOneOut) -> IndexArray:
         margins = loo.y * values
     else:
         margins = np.full(len(values), np.inf)
-        for column, (first, second) in enumerate(pairs_of(int(loo.y.max()) + 1)):
-            for code, sign in ((first, -1.0), (second, 1.0)):
-                own = loo.y == code
-                margins[own] = np.minimum(margins[own], sign * values[own, column])
+        for column, (rows, signs) in enumerate(rows_of_pairs(loo.y)):
+            margins[rows] = np.minimum(margins[rows], signs * values[rows, column])
     wrong = rows_of(is_wrong(loo.y, values))
     order: IndexArray = wrong[np.argsort(margins[wrong], kind="stable")]
     return order
 
 
-def _sigmoids(evaluation: Evaluation, n_classes: int) -> list[PlattSigmoid]:
+def _sigmoids(evaluation: Evaluation) -> list[PlattSigmoid]:
     """Return a sigmoid of the leave-one-out values for every pair of classes."""
     y, values, weight = evaluation.loo.y, evaluation.loo.decision_values, evaluation.metric_weight
     if values.ndim == 1:
         return [platt_sigmoid(y, values, weight)]
-    found = []
-    for column, (first, second) in enumerate(pairs_of(n_classes)):
-        rows = (y == first) | (y == second)
-        signs = np.where(y[rows] == second, 1.0, -1.0)
-        found.append(platt_sigmoid(signs, values[rows, column], weight[rows]))
-    return found
+    return [
+        platt_sigmoid(signs, values[rows, column], weight[rows])
+        for column, (rows, signs) in enumerate(rows_of_pairs(y))
+    ]
 
 
 def _coupled(sigmoids: list[PlattSigmoid], values: FloatArray, n_classes: int) -> FloatArray:

@@ -17,6 +17,7 @@ LAYOUT = [
     "checks",
     "summary",
     "threads",
+    "once",
     "jit",
     "data",
     "space",

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
@@ -18,6 +17,7 @@ from span_hpo import Evaluation, SolverError, SpanObjective
 from span_hpo.checks import real, whole
 from span_hpo.integrations.optuna.spaces import as_objective, suggest_params
 from span_hpo.integrations.optuna.workers import sign, warn_of_abandoned
+from span_hpo.once import Results
 from span_hpo.threads import one_blas_thread
 
 _SHARE_ROUNDING = 1e-12  # of a share of rows: 0.1 * 30 is three
@@ -33,7 +33,7 @@ class _Outcome:
 
 # What this process knows already, also for another adapter of the same objective.
 _lock = Lock()
-_outcomes: WeakKeyDictionary[SpanObjective, dict[Any, Future[_Outcome]]] = WeakKeyDictionary()
+_outcomes: WeakKeyDictionary[SpanObjective, Results[_Outcome]] = WeakKeyDictionary()
 _studies: WeakSet[Study] = WeakSet()
 
 
@@ -124,21 +124,9 @@ class OptunaObjective:
         """Evaluate, unless that has been done or another thread is about it."""
         last = rows == self.budgets[-1]
         key = (rows, last, *((name, type(value), value) for name, value in sorted(written.items())))
-        own = Future[_Outcome]()
         with _lock:
-            outcomes = _outcomes.setdefault(self.objective, {})
-        try:
-            known = outcomes.setdefault(key, own)
-            if known is not own:
-                return known.result()
-            outcome = self._evaluated(params, rows, certify=last)
-        except BaseException as error:
-            if outcomes.get(key) is own:
-                del outcomes[key]  # the next trial tries again
-            own.set_exception(error)
-            raise
-        own.set_result(outcome)
-        return outcome
+            outcomes = _outcomes.setdefault(self.objective, Results())
+        return outcomes.get(key, lambda: self._evaluated(params, rows, certify=last))
 
     @one_blas_thread
     def _evaluated(self, params: dict[str, Any], rows: int, certify: bool) -> _Outcome:

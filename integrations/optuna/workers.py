@@ -4,6 +4,7 @@ A storage without a heartbeat, such as a journal, keeps the trial of a process t
 RUNNING for ever, and samplers go on counting it as pending.
 """
 
+import functools
 import os
 import socket
 import warnings
@@ -19,11 +20,7 @@ _PROC = Path("/proc")
 
 def sign(trial: BaseTrial) -> None:
     """Write into a trial which process works on it."""
-    pid = os.getpid()
-    trial.set_user_attr(
-        _ATTRIBUTE,
-        {"host": socket.gethostname(), "place": _place(), "pid": pid, "started": _started(pid)},
-    )
+    trial.set_user_attr(_ATTRIBUTE, _identity(os.getpid()))
 
 
 def abandoned_trials(study: Study, *, fail: bool = False) -> list[FrozenTrial]:
@@ -60,6 +57,13 @@ def warn_of_abandoned(study: Study) -> None:
             "abandoned_trials(study, fail=True).",
             stacklevel=2,
         )
+
+
+@functools.cache  # by process: a fork is another one
+def _identity(pid: int) -> dict[str, Any]:
+    """Return what tells this process from all others."""
+    host, place = socket.gethostname(), _place()
+    return {"host": host, "place": place, "pid": pid, "started": _started(pid)}
 
 
 def _is_gone(worker: Any) -> bool:
