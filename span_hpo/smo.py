@@ -8,8 +8,8 @@ with the gradient ``v = y - K beta``. Every step moves a pair of rows: i, which 
 and j, with which that gains most (working sets by second-order information: Fan, Chen and Lin, JMLR
 6, 2005). It ends, as LIBSVM does, where the largest v of the rows that may grow exceeds the least v
 of those that may fall by no more than `tol`. LIBSVM first turns every row of the matrix that it
-meets into single precision, value by value; these loops run over the matrix itself, which takes
-half the time on a matrix that is held anyway.
+meets into single precision, value by value; these loops run over the matrix itself, which is faster
+where it is held anyway.
 """
 
 import numpy as np
