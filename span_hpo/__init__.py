@@ -7,7 +7,7 @@ from span_hpo.errors import SolverError
 from span_hpo.export import Predictor, Scaling
 from span_hpo.kernels import RBF, FunctionKernel, Laplacian, Linear, Polynomial, Precomputed
 from span_hpo.loo import LeaveOneOut, leave_one_out
-from span_hpo.objective import Evaluation, SpanObjective
+from span_hpo.objective import CrossValidation, Evaluation, SpanObjective
 from span_hpo.solver import DualSolution, Problem, solve
 from span_hpo.space import Choice, Float, Int
 from span_hpo.spans import box_squared_spans, free_squared_spans, span_exists
@@ -22,6 +22,7 @@ __all__ = [
     "RBF",
     "Choice",
     "ClassCosts",
+    "CrossValidation",
     "Dataset",
     "DualSolution",
     "Evaluation",

@@ -256,7 +256,7 @@ def _check_present(column: Array, name: str) -> None:
     if column.dtype.kind == "f":
         missing = ~np.isfinite(column)
     else:
-        missing = np.array([_is_missing(value) for value in column.tolist()])
+        missing = np.array([is_missing(value) for value in column.tolist()])
     if missing.any():
         row = int(missing.argmax())
         raise ValueError(
@@ -264,10 +264,10 @@ def _check_present(column: Array, name: str) -> None:
         )
 
 
-def _is_missing(label: Any) -> bool:
-    """Tell whether a label is None, NaN, NaT or pandas' NA: only these do not equal themselves."""
+def is_missing(value: Any) -> bool:
+    """Tell whether a value is None, NaN, NaT or pandas' NA: only these do not equal themselves."""
     try:
-        return label is None or not label == label  # noqa: SIM201  NaN != NaN
+        return value is None or not value == value  # noqa: SIM201  NaN != NaN
     except TypeError:
         return True  # NA == NA is neither true nor false
 

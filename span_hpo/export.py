@@ -2,8 +2,9 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,15 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
-from span_hpo.arrays import Array, FloatArray
+from span_hpo.arrays import Array, FloatArray, IndexArray
+from span_hpo.metrics import PlattSigmoid
 from span_hpo.pairwise import pairs_of, voted
+from span_hpo.probability import class_probabilities
+from span_hpo.tables import Columns, Table
 
 FORMAT = "span_hpo model"
 VERSION = 1
+_BLOCK_ENTRIES = 2**24  # of a kernel matrix: rows are predicted block by block
 _MOST_ENTRIES = 10**9  # of support vectors in a file that is believed
 _KERNELS: dict[str, tuple[str, ...]] = {
     "rbf": ("gamma",),
@@ -52,7 +57,7 @@ class Predictor:
     labels
         The labels of the classes, in the order of their votes: a tie goes to the first.
     support_vectors
-        Shape (n, d), class by class.
+        Shape (n, d), class by class; an array, or sparse in compressed rows.
     n_support
         Number of support vectors of each class.
     coefficients
@@ -64,21 +69,33 @@ class Predictor:
         Hyperparameters that led to the model, for the record.
     scaling
         Applied to features before prediction, if there is any.
+    sigmoids
+        Calibration of every pair of classes, for `predict_proba`, or None.
+    columns
+        How the features come from a table, if the model was fitted to one.
     """
 
     kernel: str
     kernel_parameters: dict[str, float]
     labels: Array
-    support_vectors: FloatArray
+    support_vectors: Any
     n_support: Array
     coefficients: FloatArray
     offsets: FloatArray
     parameters: dict[str, Any]
     scaling: Scaling | None = None
+    sigmoids: tuple[PlattSigmoid, ...] | None = None
+    columns: Columns | None = None
 
     @classmethod
     def from_svc(
-        cls, svc: Any, *, parameters: dict[str, Any] | None = None, scaler: Any = None
+        cls,
+        svc: Any,
+        *,
+        parameters: dict[str, Any] | None = None,
+        scaler: Any = None,
+        sigmoids: Sequence[PlattSigmoid] | None = None,
+        columns: Columns | None = None,
     ) -> "Predictor":
         """Take over a fitted ``SVC``.
 
@@ -90,7 +107,10 @@ class Predictor:
         parameters
             Hyperparameters to be kept with the model.
         scaler
-            The fitted ``MinMaxScaler`` or ``StandardScaler`` of the features, if there was one.
+            The fitted ``MinMaxScaler``, ``MaxAbsScaler`` or ``StandardScaler`` of the features, if
+            there was one.
+        sigmoids, columns
+            Calibration, and how the features come from a table; see `SpanSVC.as_predictor`.
 
         Raises
         ------
@@ -111,18 +131,58 @@ class Predictor:
         sign = 1.0 if len(svc.classes_) == 2 else -1.0
         vectors, coefficients = svc.support_vectors_, svc.dual_coef_
         if sparse.issparse(vectors):
-            vectors, coefficients = vectors.toarray(), coefficients.toarray()
+            vectors, coefficients = sparse.csr_array(vectors), coefficients.toarray()
+        else:
+            vectors = np.asarray(vectors, dtype=float)
         return cls(
             kernel=svc.kernel,
             kernel_parameters={name: float(value) for name, value in values.items()},
             labels=np.asarray(svc.classes_),
-            support_vectors=np.asarray(vectors, dtype=float),
+            support_vectors=vectors,
             n_support=np.asarray(svc.n_support_),
             coefficients=sign * np.asarray(coefficients, dtype=float),
             offsets=sign * np.asarray(svc.intercept_, dtype=float),
             parameters=dict(parameters or {}),
             scaling=None if scaler is None else _scaling_of(scaler, vectors.shape[1]),
+            sigmoids=None if sigmoids is None else tuple(sigmoids),
+            columns=columns,
         )
+
+    def features(self, X: Any) -> Any:
+        """Return the features that the model is a function of: encoded and scaled.
+
+        Parameters
+        ----------
+        X
+            Features before scaling, shape (l, d), an array or sparse; or, for a model that was
+            fitted to a table, a table (such as a DataFrame) with its columns.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If these are not the features or the columns of the model.
+        """
+        wanted = self.support_vectors.shape[1]
+        rows: Any = X
+        if self.columns is not None and not isinstance(X, Table) and hasattr(X, "keys"):
+            rows = Table.of(X)
+        if isinstance(rows, Table):
+            if self.columns is None:
+                raise ValueError(
+                    f"{rows.source} must hold {wanted} numbered features: the model was not fitted "
+                    "to named columns."
+                )
+            rows = self.columns.encoded(rows)
+        if len(np.shape(rows)) != 2 or np.shape(rows)[1] != wanted:
+            raise ValueError(f"`X` must have shape (rows, {wanted}), got {np.shape(rows)}.")
+        if sparse.issparse(rows) and self.scaling is not None and not self.scaling.shift.any():
+            return sparse.csr_array(rows.multiply(self.scaling.factor[None, :]))
+        if sparse.issparse(rows) and self.scaling is None:
+            return rows
+        features = np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=float)
+        if self.scaling is None:
+            return features
+        return (features - self.scaling.shift) * self.scaling.factor
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return decision values, shape (l,) of two classes, else one column for each pair.
@@ -130,15 +190,20 @@ class Predictor:
         Parameters
         ----------
         X
-            Features, shape (l, d), before scaling.
+            Features before scaling, or a table; see `features`.
         """
-        wanted = self.support_vectors.shape[1]
-        if len(np.shape(X)) != 2 or np.shape(X)[1] != wanted:
-            raise ValueError(f"`X` must have shape (rows, {wanted}), got {np.shape(X)}.")
-        if self.scaling is not None:
-            dense = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
-            X = (dense - self.scaling.shift) * self.scaling.factor
-        K = _KERNEL_FUNCTIONS[self.kernel](X, self.support_vectors, **self.kernel_parameters)
+        features = self.features(X)
+        step = max(1, _BLOCK_ENTRIES // self.support_vectors.shape[0])
+        blocks = [
+            self._values(features[first : first + step])
+            for first in range(0, features.shape[0], step)
+        ]
+        values = np.concatenate(blocks) if blocks else np.empty((0, len(self.offsets)))
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def _values(self, features: Any) -> FloatArray:
+        """Return the decision values of scaled features, one column for each pair of classes."""
+        K = _KERNEL_FUNCTIONS[self.kernel](features, self.support_vectors, **self.kernel_parameters)
         ends = np.concatenate([[0], np.cumsum(self.n_support)])
         values = np.empty((K.shape[0], len(self.offsets)))
         for column, (first, second) in enumerate(pairs_of(len(self.labels))):
@@ -150,20 +215,36 @@ class Predictor:
                 + K[:, other] @ self.coefficients[first, other]
                 + self.offsets[column]
             )
-        return values[:, 0] if values.shape[1] == 1 else values
+        return values
 
     def predict(self, X: Any) -> Array:
-        """Return the label of each row of features."""
-        values = self.decision_function(X)
-        if values.ndim == 1:
-            elected = (values >= 0).astype(int)
-        else:
-            elected = voted(np.full(len(values), -1), values)
-        labels: Array = self.labels[elected]
+        """Return the label of each row; `X` as in `features`."""
+        labels: Array = self.labels[self._elected(self.decision_function(X))]
         return labels
 
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of every class, in the order of `labels`, shape (l, k).
+
+        Raises
+        ------
+        ValueError
+            If the model has no calibration.
+        """
+        if self.sigmoids is None:
+            raise ValueError(
+                "`predict_proba` needs a calibrated model, such as SpanSVC.as_predictor makes."
+            )
+        values = self.decision_function(X)
+        return class_probabilities(self.sigmoids, values, self._elected(values))
+
+    def _elected(self, values: FloatArray) -> IndexArray:
+        """Return the number of the class that decision values elect."""
+        if values.ndim == 1:
+            return (values >= 0).astype(int)
+        return voted(np.full(len(values), -1), values)
+
     def save(self, path: str | Path) -> None:
-        """Write the model as JSON: kernel, parameters, labels, scaling, support vectors."""
+        """Write all that the model has as JSON."""
         content = {
             "format": FORMAT,
             "version": VERSION,
@@ -174,15 +255,19 @@ class Predictor:
             "n_support": self.n_support.tolist(),
             "offsets": self.offsets.tolist(),
             "coefficients": self.coefficients.tolist(),
-            "support_vectors": self.support_vectors.tolist(),
+            "support_vectors": _written_vectors(self.support_vectors),
             "scaling": None
             if self.scaling is None
             else {
                 "shift": self.scaling.shift.tolist(),
                 "factor": self.scaling.factor.tolist(),
             },
+            "sigmoids": None
+            if self.sigmoids is None
+            else [[float(sigmoid.slope), float(sigmoid.offset)] for sigmoid in self.sigmoids],
+            "columns": None if self.columns is None else self.columns.content(),
         }
-        _write(path, json.dumps(content, default=_plain_number, allow_nan=False))
+        write_text(path, json.dumps(content, default=_plain_number, allow_nan=False))
 
     @classmethod
     def load(cls, path: str | Path) -> "Predictor":
@@ -206,14 +291,16 @@ class Predictor:
                 f"{path} must have version {VERSION} of the format, got {content.get('version')!r}."
             )
         try:
-            scaling = content["scaling"]
+            scaling, sigmoids, columns = (
+                content.get(name) for name in ("scaling", "sigmoids", "columns")
+            )
             model = cls(
                 kernel=str(content["kernel"]),
                 kernel_parameters={
                     name: float(value) for name, value in content["kernel_parameters"].items()
                 },
                 labels=np.array(content["labels"]),
-                support_vectors=np.array(content["support_vectors"], dtype=float),
+                support_vectors=_read_vectors(content["support_vectors"]),
                 n_support=np.array(content["n_support"], dtype=int),
                 coefficients=np.array(content["coefficients"], dtype=float),
                 offsets=np.array(content["offsets"], dtype=float),
@@ -224,6 +311,10 @@ class Predictor:
                     np.array(scaling["shift"], dtype=float),
                     np.array(scaling["factor"], dtype=float),
                 ),
+                sigmoids=None
+                if sigmoids is None
+                else tuple(PlattSigmoid(float(slope), float(offset)) for slope, offset in sigmoids),
+                columns=None if columns is None else Columns.of_content(columns),
             )
             _check(model)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -232,15 +323,21 @@ class Predictor:
             ) from error
         return model
 
-    def save_libsvm(self, path: str | Path) -> None:
-        """Write the model in LIBSVM's text format, which knows neither scaling nor parameters.
-
-        Labels that are not whole numbers of 32 bits are written as 0, 1, ... in their order.
-        """
+    @property
+    def libsvm_labels(self) -> IndexArray:
+        """What LIBSVM's format calls the classes: their labels, or 0, 1, ... in their order."""
         labels = np.arange(len(self.labels))
         if self.labels.dtype.kind in "iuf" and (np.abs(self.labels.astype(float)) < 2**31).all():
             whole = self.labels.astype(np.int64)
             labels = whole if (whole == self.labels).all() else labels
+        return labels
+
+    def save_libsvm(self, path: str | Path) -> None:
+        """Write the model in LIBSVM's text format, which knows neither scaling nor parameters.
+
+        Labels that are not whole numbers of 32 bits are written as `libsvm_labels`.
+        """
+        labels = self.libsvm_labels
         lines = ["svm_type c_svc", f"kernel_type {_LIBSVM_NAMES[self.kernel]}"]
         for name in ("degree", "gamma", "coef0"):
             if name in self.kernel_parameters:
@@ -255,11 +352,11 @@ class Predictor:
             "nr_sv " + " ".join(str(count) for count in self.n_support),
             "SV",
         ]
-        for coefficients, vector in zip(-self.coefficients.T, self.support_vectors, strict=True):
-            numbers = [repr(float(value)) for value in coefficients]
-            numbers += [f"{j + 1}:{float(vector[j])!r}" for j in np.flatnonzero(vector)]
-            lines.append(" ".join(numbers))
-        _write(path, "\n".join(lines) + "\n")
+        for coefficients, entries in zip(
+            -self.coefficients.T, libsvm_entries(self.support_vectors), strict=True
+        ):
+            lines.append(" ".join([*(repr(float(value)) for value in coefficients), *entries]))
+        write_text(path, "\n".join(lines) + "\n")
 
     @classmethod
     def load_libsvm(cls, path: str | Path, *, n_features: int | None = None) -> "Predictor":
@@ -317,6 +414,15 @@ class Predictor:
         return model
 
 
+def libsvm_entries(X: Any) -> Iterator[list[str]]:
+    """Yield the entries of each row that are not 0, as LIBSVM writes them: 3:0.5."""
+    rows = sparse.csr_array(X)
+    rows.sum_duplicates()
+    for start, end in pairwise(rows.indptr.tolist()):
+        columns, values = rows.indices[start:end].tolist(), rows.data[start:end].tolist()
+        yield [f"{j + 1}:{value!r}" for j, value in zip(columns, values, strict=True) if value]
+
+
 def _libsvm_header(lines: Iterator[str], path: str | Path) -> dict[str, str]:
     """Return the lines before the support vectors, by name."""
     header: dict[str, str] = {}
@@ -354,7 +460,8 @@ def _libsvm_row(line: str, count: int) -> tuple[list[float], dict[int, float]]:
 
 def _check(model: Predictor) -> None:
     """Raise if the parts of a model do not fit together."""
-    k, n, d = len(model.labels), *model.support_vectors.shape
+    k = len(model.labels)
+    n, d = model.support_vectors.shape
     parts = {
         "kernel": (model.kernel in _KERNELS, True),
         "kernel_parameters": (
@@ -369,10 +476,17 @@ def _check(model: Predictor) -> None:
         "coefficients": (model.coefficients.shape, (k - 1, n)),
         "offsets": (model.offsets.shape, (k * (k - 1) // 2,)),
     }
-    numbers = [model.support_vectors, model.coefficients, model.offsets]
+    vectors = model.support_vectors
+    numbers = [vectors.data if sparse.issparse(vectors) else vectors]
+    numbers += [model.coefficients, model.offsets]
     if model.scaling is not None:
         parts["scaling"] = (model.scaling.shift.shape, model.scaling.factor.shape), ((d,), (d,))
         numbers += [model.scaling.shift, model.scaling.factor]
+    if model.sigmoids is not None:
+        parts["sigmoids"] = len(model.sigmoids), k * (k - 1) // 2
+        numbers.append(np.array([(s.slope, s.offset) for s in model.sigmoids]))
+    if model.columns is not None:
+        parts["columns"] = len(model.columns.feature_names), d
     for name, (got, want) in parts.items():
         if got != want:
             raise ValueError(f"`{name}` must be {want}, got {got}")
@@ -396,9 +510,40 @@ def _scaling_of(scaler: Any, count: int) -> Scaling:
         shift = scaler.mean_ if scaler.with_mean else np.zeros(count)
         scale = scaler.scale_ if scaler.with_std else np.ones(count)
         return Scaling(np.asarray(shift, dtype=float), 1 / np.asarray(scale, dtype=float))
+    if hasattr(scaler, "max_abs_"):  # MaxAbsScaler: x / scale_
+        return Scaling(np.zeros(count), 1 / np.asarray(scaler.scale_, dtype=float))
     raise TypeError(
-        f"`scaler` must be a fitted MinMaxScaler or StandardScaler, got {type(scaler).__name__}."
+        "`scaler` must be a fitted MinMaxScaler, MaxAbsScaler or StandardScaler, "
+        f"got {type(scaler).__name__}."
     )
+
+
+def _written_vectors(vectors: Any) -> Any:
+    """Return support vectors as JSON has them: rows, or the parts of a sparse matrix."""
+    if not sparse.issparse(vectors):
+        return vectors.tolist()
+    return {
+        "shape": list(vectors.shape),
+        "starts": vectors.indptr.tolist(),
+        "features": vectors.indices.tolist(),
+        "values": vectors.data.tolist(),
+    }
+
+
+def _read_vectors(content: Any) -> Any:
+    """Return what `_written_vectors` has written, or raise a ValueError."""
+    if not isinstance(content, dict):
+        return np.array(content, dtype=float)
+    vectors = sparse.csr_array(
+        (
+            np.array(content["values"], dtype=float),
+            np.array(content["features"], dtype=int),
+            np.array(content["starts"], dtype=int),
+        ),
+        shape=tuple(content["shape"]),
+    )
+    vectors.check_format(full_check=True)
+    return vectors
 
 
 def _plain_number(value: Any) -> Any:
@@ -410,7 +555,7 @@ def _plain_number(value: Any) -> Any:
     )
 
 
-def _write(path: str | Path, text: str) -> None:
+def write_text(path: str | Path, text: str) -> None:
     """Write a file in one step: a crash leaves the old one, never half of a new one."""
     path = Path(path)
     draft = path.with_name(path.name + ".part")

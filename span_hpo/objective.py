@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 from span_hpo.arrays import FloatArray, IndexArray, read_only
 from span_hpo.checks import real, whole
-from span_hpo.data import as_dataset, not_negative
+from span_hpo.data import Dataset, as_dataset, not_negative
 from span_hpo.kernels import KernelCache, Precomputed, as_kernel
 from span_hpo.libsvm import checked_max_iter
 from span_hpo.loo import METHODS, LeaveOneOut, leave_one_out
@@ -99,6 +100,33 @@ class Evaluation(Printable):
         return f"Evaluation on {rows} by {method!r} in {self.seconds:.3g} s", lines
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossValidation(Printable):
+    """What one set of hyperparameters is worth by fits that leave a part of the rows out.
+
+    Attributes
+    ----------
+    loss, losses
+        As in `Evaluation`, of the values below.
+    decision_values
+        Of every row by the fit without its part, shape (l,) or one column for each pair of classes.
+    folds
+        Number of parts, and of fits.
+    seconds
+        Wall time.
+    """
+
+    loss: float
+    losses: dict[str, float]
+    decision_values: FloatArray
+    folds: int
+    seconds: float
+
+    def _summary(self) -> tuple[str, dict[str, str]]:
+        lines = {name: f"{loss:.6g}" for name, loss in self.losses.items()}
+        return f"{self.folds}-fold cross-validation in {self.seconds:.3g} s", lines
+
+
 class SpanObjective:
     """Leave-one-out loss of a weighted SVM as a function of its hyperparameters.
 
@@ -155,8 +183,6 @@ class SpanObjective:
         max_iter: int = DEFAULT_MAX_ITER,
         memory_limit: float | None = None,
     ) -> None:
-        if not isinstance(loo_method, str) or loo_method not in METHODS:
-            raise ValueError(f"`loo_method` must be one of {list(METHODS)}, got {loo_method!r}.")
         if weighting is not None and not is_weighting(weighting):
             raise TypeError(
                 "`weighting` must have `space` and `costs(data, params)`, such as ClassCosts(), "
@@ -167,7 +193,7 @@ class SpanObjective:
         self.weighting = bind_to(ClassCosts() if weighting is None else weighting, self.data)
         self.metrics = as_metrics(metric, weighted=metric_weight is not None)
         self.metric_weight = _as_weight(metric_weight, len(self.data))
-        self.loo_method = loo_method
+        self.loo_method = as_loo_method(loo_method)
         self._needs_values = any(metric.needs_values for metric in self.metrics)
         self.tol = real("tol", tol, above=0)
         self.max_iter = checked_max_iter(max_iter)
@@ -186,6 +212,7 @@ class SpanObjective:
         *,
         certify: bool = True,
         complete: bool | None = None,
+        loo_method: str | None = None,
     ) -> Evaluation:
         """Fit once and return the leave-one-out loss.
 
@@ -202,6 +229,8 @@ class SpanObjective:
         complete
             Whether "exact" and "stopping" should go on until every value is known; by default if a
             metric needs values.
+        loo_method
+            Another method than that of the objective.
 
         Returns
         -------
@@ -225,13 +254,11 @@ class SpanObjective:
         solution = solve_classes(K, data.codes, costs, tol=self.tol, max_iter=self.max_iter)
         loo = leave_one_out(
             solution,
-            method=self.loo_method,
+            method=self.loo_method if loo_method is None else as_loo_method(loo_method),
             complete=self._needs_values if complete is None else complete,
             certify=certify,
         )
-        losses = {
-            metric.name: metric.loss(data.y, loo.decision_values, weight) for metric in self.metrics
-        }
+        losses = self._losses(data, loo.decision_values, weight)
         evaluation = Evaluation(
             loss=losses[self.metrics[0].name],
             losses=losses,
@@ -252,6 +279,49 @@ class SpanObjective:
     def __call__(self, params: Params) -> float:
         """Return the loss of the parameters; of several metrics, the first."""
         return self.evaluate(params, certify=False).loss
+
+    def cross_validate(self, params: Params, folds: int = 5, *, seed: int = 0) -> CrossValidation:
+        """Return the loss of as many fits as there are folds, on the same kernel matrix.
+
+        Parameters
+        ----------
+        params
+            A value for every name in `space`.
+        folds
+            Number of parts of the rows, each with its share of every class.
+        seed
+            Of the random parts.
+
+        Returns
+        -------
+        The loss of the values of all rows together.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is missing, unknown or not valid, or a class has fewer rows than folds.
+        """
+        start = time.perf_counter()
+        params, data = checked_params(self.space, params), self.data
+        fewest = int(np.bincount(data.codes).min())
+        folds = whole("folds", folds, at_least=2, at_most=max(2, fewest))
+        K = self._kernels.matrix(params, None)
+        costs = checked_costs(self.weighting.costs(data, params), data.codes, data.classes)
+        n_pairs = len(data.classes) * (len(data.classes) - 1) // 2
+        values = np.empty((len(data), n_pairs))
+        parts = StratifiedKFold(folds, shuffle=True, random_state=seed).split(values, data.codes)
+        for _, held_out in parts:
+            # A row without cost takes no part in the fit, and yet gets its value.
+            others = costs.copy()
+            others[held_out] = 0.0
+            others = checked_costs(others, data.codes, data.classes)
+            fit = solve_classes(K, data.codes, others, tol=self.tol, max_iter=self.max_iter)
+            values[held_out] = fit.decision_values.reshape(len(data), n_pairs)[held_out]
+        values = read_only(values[:, 0] if n_pairs == 1 else values)
+        losses = self._losses(data, values, self.metric_weight)
+        return CrossValidation(
+            losses[self.metrics[0].name], losses, values, folds, time.perf_counter() - start
+        )
 
     def fit_model(self, params: Params) -> SVC:
         """Return scikit-learn's ``SVC``, fitted on all rows with these hyperparameters.
@@ -319,6 +389,9 @@ class SpanObjective:
         weightings = starts_of(self.weighting, self.data)
         return started(self.space, [{**k, **w} for k in kernels for w in weightings])
 
+    def _losses(self, data: Dataset, values: FloatArray, weight: FloatArray) -> dict[str, float]:
+        return {metric.name: metric.loss(data.y, values, weight) for metric in self.metrics}
+
     def _chosen_rows(self, rows: int | None) -> IndexArray | None:
         if rows is None:
             return None
@@ -338,6 +411,13 @@ class SpanObjective:
         sample_costs(self.weighting, self.data, middle)
         for metric in self.metrics:
             metric.check_weight(self.data.y, self.metric_weight, self.data.classes)
+
+
+def as_loo_method(loo_method: Any) -> str:
+    """Return the name of a method of `leave_one_out`, or raise."""
+    if not isinstance(loo_method, str) or loo_method not in METHODS:
+        raise ValueError(f"`loo_method` must be one of {list(METHODS)}, got {loo_method!r}.")
+    return loo_method
 
 
 def _shown(value: Any) -> str:

@@ -15,13 +15,15 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from span_hpo.arrays import Array, FloatArray, IndexArray, rows_of
 from span_hpo.checks import whole
 from span_hpo.data import Dataset, as_column, named_scores
+from span_hpo.export import Predictor
 from span_hpo.kernels import Precomputed
 from span_hpo.loo import LeaveOneOut
-from span_hpo.metrics import PlattSigmoid, platt_sigmoid
-from span_hpo.objective import Evaluation, SpanObjective
-from span_hpo.pairwise import is_wrong, pairs_of, rows_of_pairs
+from span_hpo.objective import SpanObjective
+from span_hpo.pairwise import is_wrong, rows_of_pairs
+from span_hpo.probability import class_probabilities, loo_sigmoids
 from span_hpo.solver import DEFAULT_MAX_ITER, DEFAULT_TOL
 from span_hpo.space import Params, Space
+from span_hpo.tables import Columns
 from span_hpo.weighting import (
     ClassCosts,
     ComposableWeighting,
@@ -33,7 +35,6 @@ from span_hpo.weighting import (
 
 _WEIGHT = "weight of the row"  # a score that no user calls so
 _LARGEST_SEED = 2**31 - 1
-_TIE = 1e-9  # relative: by how much the probability of the predicted class exceeds an equal one
 SCALES = ("minmax", "standard", None)
 
 
@@ -52,11 +53,13 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
     timeout
         Seconds after which no further trial begins.
     sampler, pruner
-        Optuna's; by default TPE, seeded by `random_state`, and no pruning.
+        Optuna's, or names of theirs (see `span_hpo.integrations.optuna.new_study`); by default
+        "tpe", seeded by `random_state`, and "none".
     budgets
         Growing numbers or shares of rows at which a pruner may end a trial.
     storage, study_name
-        Where the study is kept, so that a later fit goes on with it; by default in memory.
+        Where the study is kept, so that a later fit goes on with it: Optuna's, the URL of a
+        database or the path of a journal; by default in memory.
     n_jobs
         Threads that run trials.
     scale
@@ -203,7 +206,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
         self.suspects_ = kept[_suspects(evaluation.loo)]
         self.estimator_ = self.objective_.fit_model(self.best_params_)
         self.n_iter_ = int(np.max(self.estimator_.n_iter_))
-        self._sigmoids = _sigmoids(evaluation)
+        self._sigmoids = loo_sigmoids(evaluation)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -225,24 +228,40 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
         training row calibrates, and none its own model. Several classes are coupled from their
         pairs. Where the most probable class is not the one that is predicted, because calibration
         has moved the border, both get the mean of their probabilities.
-
-        References
-        ----------
-        Platt, "Probabilistic outputs for support vector machines", 1999; Wu, Lin and Weng,
-        "Probability estimates for multi-class classification by pairwise coupling", 2004.
         """
         features = self._features(X)
         model = self.estimator_
         if len(self.classes_) == 2:
             values = model.decision_function(features)
-            second = self._sigmoids[0].probability(values)
-            return _agreeing(np.column_stack([1 - second, second]), (values > 0).astype(int))
-        of_pairs = copy.copy(model)
-        of_pairs.decision_function_shape = "ovo"
-        # Of pairs scikit-learn's values are positive for the first class.
-        values = -of_pairs.decision_function(features)
+        else:
+            of_pairs = copy.copy(model)
+            of_pairs.decision_function_shape = "ovo"
+            # Of pairs scikit-learn's values are positive for the first class.
+            values = -of_pairs.decision_function(features)
         predicted = np.searchsorted(self.classes_, model.predict(features))
-        return _agreeing(_coupled(self._sigmoids, values, len(self.classes_)), predicted)
+        return class_probabilities(self._sigmoids, values, predicted)
+
+    def as_predictor(self, columns: Columns | None = None) -> Predictor:
+        """Return the fitted model as one that can be kept in a file, with scaling and calibration.
+
+        Parameters
+        ----------
+        columns
+            How the features came from a table, if they did.
+
+        Raises
+        ------
+        ValueError
+            If the kernel is not rbf, linear or poly.
+        """
+        check_is_fitted(self)
+        return Predictor.from_svc(
+            self.estimator_,
+            parameters=self.best_params_,
+            scaler=self.scaler_,
+            sigmoids=self._sigmoids,
+            columns=columns,
+        )
 
     def _features(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -261,13 +280,8 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
         return rows_of(weight)
 
     def _fitted_scaler(self, X: Any) -> Any:
-        if self.scale not in SCALES:
-            raise ValueError(f"`scale` must be one of {list(SCALES)}, got {self.scale!r}.")
-        if self.scale is None or self._is_precomputed():
-            return None
-        if self.scale == "standard":
-            return StandardScaler(with_mean=not issparse(X)).fit(X)
-        return (MaxAbsScaler() if issparse(X) else MinMaxScaler()).fit(X)
+        scale = as_scale(self.scale)
+        return None if self._is_precomputed() else fitted_scaler(scale, X)
 
     def _searched_params(self) -> dict[str, Any]:
         """Return the hyperparameters that a search finds, if there is anything to search."""
@@ -301,6 +315,23 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
             progress_bar=self.progress_bar,
         )
         return adapter.params_of(adapter.best_trial(self.study_), self.objective_)
+
+
+def as_scale(scale: Any) -> str | None:
+    """Return the name of a scaling, or None for none."""
+    if scale not in SCALES:
+        raise ValueError(f"`scale` must be one of {list(SCALES)}, got {scale!r}.")
+    name: str | None = scale
+    return name
+
+
+def fitted_scaler(scale: str | None, X: Any) -> Any:
+    """Return scikit-learn's scaler of this name for features, or None."""
+    if scale is None:
+        return None
+    if scale == "standard":
+        return StandardScaler(with_mean=not issparse(X)).fit(X)
+    return (MaxAbsScaler() if issparse(X) else MinMaxScaler()).fit(X)
 
 
 @dataclass(frozen=True)
@@ -353,55 +384,3 @@ def _suspects(loo: LeaveOneOut) -> IndexArray:
     wrong = rows_of(is_wrong(loo.y, values))
     order: IndexArray = wrong[np.argsort(margins[wrong], kind="stable")]
     return order
-
-
-def _sigmoids(evaluation: Evaluation) -> list[PlattSigmoid]:
-    """Return a sigmoid of the leave-one-out values for every pair of classes."""
-    y, values, weight = evaluation.loo.y, evaluation.loo.decision_values, evaluation.metric_weight
-    if values.ndim == 1:
-        return [platt_sigmoid(y, values, weight)]
-    return [
-        platt_sigmoid(signs, values[rows, column], weight[rows])
-        for column, (rows, signs) in enumerate(rows_of_pairs(y))
-    ]
-
-
-def _coupled(sigmoids: list[PlattSigmoid], values: FloatArray, n_classes: int) -> FloatArray:
-    """Return the probabilities of the classes from those of their pairs, shape (m, k).
-
-    With ``r_ij`` the probability of class i among i and j, the p that minimises
-    ``sum_ij (r_ji p_i - r_ij p_j)^2`` with ``sum(p) = 1``.
-
-    Parameters
-    ----------
-    sigmoids
-        Of every pair.
-    values
-        Decision values, positive for the second class of each pair, shape (m, pairs).
-    n_classes
-        Number of classes.
-    """
-    r = np.zeros((len(values), n_classes, n_classes))
-    for column, (first, second) in enumerate(pairs_of(n_classes)):
-        r[:, second, first] = sigmoids[column].probability(values[:, column])
-        r[:, first, second] = 1 - r[:, second, first]
-    system = np.ones((len(values), n_classes + 1, n_classes + 1))
-    system[:, :n_classes, :n_classes] = -r * r.transpose(0, 2, 1)
-    classes = np.arange(n_classes)
-    system[:, classes, classes] = (r**2).sum(axis=1)
-    system[:, n_classes, n_classes] = 0.0
-    wanted = np.zeros((len(values), n_classes + 1, 1))
-    wanted[:, n_classes] = 1.0
-    probabilities: FloatArray = np.maximum(np.linalg.solve(system, wanted)[:, :n_classes, 0], 0.0)
-    probabilities /= probabilities.sum(axis=1, keepdims=True)
-    return probabilities
-
-
-def _agreeing(probabilities: FloatArray, predicted: IndexArray) -> FloatArray:
-    """Return probabilities whose largest belongs to the class that is predicted."""
-    rows = rows_of(probabilities.argmax(axis=1) != predicted)
-    top, own = probabilities[rows].argmax(axis=1), predicted[rows]
-    shared = (probabilities[rows, top] + probabilities[rows, own]) / 2
-    probabilities[rows, top] = shared * (1 - _TIE)
-    probabilities[rows, own] = shared * (1 + _TIE)
-    return probabilities

@@ -123,7 +123,7 @@ def test_scalers_that_cannot_be_kept():
     X, labels = load_iris(return_X_y=True)
     model = SVC(C=2.0, gamma=0.5).fit(X, labels)
     for scaler, kind, message in (
-        (object(), TypeError, "must be a fitted MinMaxScaler or StandardScaler"),
+        (object(), TypeError, "must be a fitted MinMaxScaler, MaxAbsScaler or Stand"),
         (MinMaxScaler(clip=True).fit(X), ValueError, "must not clip"),
         (StandardScaler().fit(X[:, :2]), ValueError, "must scale the 4 features"),
     ):

@@ -221,7 +221,7 @@ def test_several_classes():
 def test_coupling_of_three_classes_by_hand():
     """Consistent pairs r_ij = p_i / (p_i + p_j) give back p."""
     from span_hpo.metrics import PlattSigmoid
-    from span_hpo.svc import _coupled
+    from span_hpo.probability import _coupled
 
     p = np.array([[0.5, 0.3, 0.2], [0.05, 0.9, 0.05]])
     pairs = [(0, 1), (0, 2), (1, 2)]

@@ -8,20 +8,31 @@ from span_hpo.integrations.optuna.spaces import (
     search_space,
     suggest_params,
 )
-from span_hpo.integrations.optuna.studies import new_study, search
+from span_hpo.integrations.optuna.studies import (
+    as_storage,
+    delete_study,
+    finished_trials,
+    new_study,
+    search,
+    trial_count,
+)
 from span_hpo.integrations.optuna.trials import OptunaObjective
 from span_hpo.integrations.optuna.workers import abandoned_trials
 
 __all__ = [
     "OptunaObjective",
     "abandoned_trials",
+    "as_storage",
     "best_model",
     "best_trial",
+    "delete_study",
     "enqueue_defaults",
+    "finished_trials",
     "grid_sampler",
     "new_study",
     "params_of",
     "search",
     "search_space",
     "suggest_params",
+    "trial_count",
 ]

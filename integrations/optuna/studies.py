@@ -1,15 +1,104 @@
-"""A whole search: a study, its defaults, its trials."""
+"""A whole search: a study, its storage, its defaults, its trials."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import optuna
+from optuna.exceptions import OptunaError
+from optuna.pruners import (
+    HyperbandPruner,
+    MedianPruner,
+    NopPruner,
+    PercentilePruner,
+    SuccessiveHalvingPruner,
+)
+from optuna.samplers import (
+    BaseSampler,
+    CmaEsSampler,
+    GPSampler,
+    QMCSampler,
+    RandomSampler,
+    TPESampler,
+)
+from optuna.storages import BaseStorage, JournalStorage, get_storage
+from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
+from sqlalchemy.exc import SQLAlchemyError
 
 from span_hpo import SpanObjective
 from span_hpo.integrations.optuna.spaces import enqueue_defaults
 from span_hpo.integrations.optuna.trials import OptunaObjective
+
+SAMPLERS: dict[str, Callable[..., BaseSampler]] = {
+    "tpe": TPESampler,
+    "random": RandomSampler,
+    "qmc": QMCSampler,
+    "cmaes": CmaEsSampler,
+    "gp": GPSampler,
+}
+PRUNERS: dict[str, Callable[[], optuna.pruners.BasePruner]] = {
+    "none": NopPruner,
+    "median": MedianPruner,
+    "percentile": lambda: PercentilePruner(10.0),  # the best tenth goes on
+    "halving": SuccessiveHalvingPruner,
+    "hyperband": HyperbandPruner,
+}
+
+
+def as_storage(storage: Any) -> Any:
+    """Return what Optuna takes as a storage.
+
+    Parameters
+    ----------
+    storage
+        Optuna's own, or the URL of a database, which stay as they are; the path of a file, which
+        becomes a journal; or None, for the memory of this process.
+
+    Raises
+    ------
+    ValueError
+        If the file is not a journal, or the database cannot be opened.
+    """
+    if storage is None or isinstance(storage, BaseStorage):
+        return storage
+    try:
+        if "://" in str(storage):
+            return get_storage(str(storage))
+        _check_journal(Path(storage))
+        return JournalStorage(JournalFileBackend(str(storage)))
+    except (ValueError, KeyError, TypeError, OptunaError, SQLAlchemyError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ValueError(
+            "`storage` must be the URL of a database, or a journal of Optuna or a new file, got "
+            f"{storage} ({reason})."
+        ) from error
+
+
+def trial_count(storage: Any, study_name: str) -> int:
+    """Return how many trials a study of this name has in a storage; nothing is made."""
+    is_file = not isinstance(storage, BaseStorage) and "://" not in str(storage)
+    if is_file and not Path(storage).exists():
+        return 0
+    found = [
+        summary.n_trials
+        for summary in optuna.get_all_study_summaries(as_storage(storage))
+        if summary.study_name == study_name
+    ]
+    return sum(found)
+
+
+def delete_study(storage: Any, study_name: str) -> None:
+    """Delete a study with all its trials."""
+    with _quiet():
+        optuna.delete_study(study_name=study_name, storage=as_storage(storage))
+
+
+def finished_trials(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
+    """Return the trials that count: complete ones, and those that a pruner has ended."""
+    return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
 
 
 def new_study(
@@ -24,18 +113,29 @@ def new_study(
 
     Parameters
     ----------
-    sampler, pruner
-        Optuna's; by default TPE with this seed, and no pruning.
+    sampler
+        Optuna's, or "tpe" (the default), "random", "qmc", "cmaes" or "gp".
+    pruner
+        Optuna's, or "none" (the default), "median", "percentile", "halving" or "hyperband".
     storage, study_name
-        Where it is kept and how it is called; by default in memory.
+        Where it is kept (see `as_storage`) and how it is called; by default in memory.
     seed
-        Seed of the default sampler.
+        Seed of a sampler that is given by name.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, or the storage cannot be used.
     """
+    if sampler is None or isinstance(sampler, str):
+        sampler = _by_name("sampler", SAMPLERS, sampler or "tpe")(seed=seed)
+    if pruner is None or isinstance(pruner, str):
+        pruner = _by_name("pruner", PRUNERS, pruner or "none")()
     with _quiet():
         return optuna.create_study(
-            sampler=optuna.samplers.TPESampler(seed=seed) if sampler is None else sampler,
-            pruner=optuna.pruners.NopPruner() if pruner is None else pruner,
-            storage=storage,
+            sampler=sampler,
+            pruner=pruner,
+            storage=as_storage(storage),
             study_name=study_name,
             load_if_exists=study_name is not None,
         )
@@ -72,8 +172,7 @@ def search(
         Whether to show one.
     """
     function = OptunaObjective(objective, budgets=budgets, max_support=max_support)
-    finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
-    left = n_trials - len(finished)
+    left = n_trials - len(finished_trials(study))
     if left <= 0:
         return
     with _quiet():
@@ -85,6 +184,25 @@ def search(
             n_jobs=n_jobs,
             show_progress_bar=progress_bar,
         )
+
+
+def _check_journal(path: Path) -> None:
+    """Raise if a file is there that is no journal: Optuna would append to it."""
+    if not path.exists():
+        return
+    content = path.read_bytes()
+    if not content:
+        return
+    if "op_code" not in json.loads(content.partition(b"\n")[0]):
+        raise ValueError("its first line is not that of a journal")
+    if not content.endswith(b"\n"):
+        raise ValueError("it ends in the middle of a line: remove what is after the last full one")
+
+
+def _by_name(argument: str, known: dict[str, Any], name: str) -> Any:
+    if name not in known:
+        raise ValueError(f"`{argument}` must be one of Optuna's or of {list(known)}, got {name!r}.")
+    return known[name]
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """A `SpanObjective` as the objective of an Optuna study."""
 
 import math
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -34,7 +35,8 @@ class _Outcome:
 # What this process knows already, also for another adapter of the same objective.
 _lock = Lock()
 _outcomes: WeakKeyDictionary[SpanObjective, Results[_Outcome]] = WeakKeyDictionary()
-_studies: WeakSet[Study] = WeakSet()
+_met: WeakKeyDictionary[Study, WeakSet[SpanObjective]] = WeakKeyDictionary()
+_ATTRIBUTE = "span_hpo"  # of a study: what it is about
 
 
 class OptunaObjective:
@@ -140,7 +142,12 @@ class OptunaObjective:
         return _Outcome(tuple(evaluation.losses.values()), _attributes(evaluation))
 
     def _meet(self, study: Study) -> None:
-        """Refuse a study that would look for the worst; look once for what others have left."""
+        """Refuse a study of something else; look once for what others have left."""
+        with _lock:
+            met = _met.setdefault(study, WeakSet())
+            if self.objective in met:
+                return
+            is_new = not met
         wanted = len(self.objective.metrics)
         if study.directions != [StudyDirection.MINIMIZE] * wanted:
             got = [direction.name.lower() for direction in study.directions]
@@ -148,11 +155,42 @@ class OptunaObjective:
                 f"`study` must have directions={['minimize'] * wanted}, one for each of the "
                 f"metrics {[metric.name for metric in self.objective.metrics]}, got {got}."
             )
+        _check_same(study, self.objective)
         with _lock:
-            is_new = study not in _studies
-            _studies.add(study)
+            met.add(self.objective)
         if is_new:
             warn_of_abandoned(study)
+
+
+def _check_same(study: Study, objective: SpanObjective) -> None:
+    """Raise if the study has losses of other data or of another kind; else note what it is about.
+
+    Features count by their mean size: the last bits of a scaling may differ between machines.
+    """
+    data = objective.data
+    known, now = (
+        study.user_attrs.get(_ATTRIBUTE),
+        {
+            "rows": len(data),
+            "features": data.X.shape[1],
+            "mean size of the features": f"{abs(data.X).mean():.5g}",
+            "classes": [str(label) for label in data.classes.tolist()],
+            "checksum of the labels": zlib.crc32(data.codes.astype(np.int32).tobytes()),
+            "metrics": [metric.name for metric in objective.metrics],
+            "loo_method": objective.loo_method,
+            "kernel": type(objective.kernel).__name__,
+            "parameters": sorted(objective.space),
+        },
+    )
+    if known is None:
+        study.set_user_attr(_ATTRIBUTE, now)
+        return
+    for name, value in now.items():
+        if known.get(name) != value:
+            raise ValueError(
+                f"`study` {study.study_name!r} must be about the same data and losses in all its "
+                f"trials: {name} was {known.get(name)!r}, got {value!r}. Use another study."
+            )
 
 
 def _attributes(evaluation: Evaluation) -> dict[str, Any]:

@@ -1,0 +1,828 @@
+"""The command line: ``span-hpo tune rows.csv --target label`` and its sisters."""
+
+import csv
+import io
+import json
+import os
+import re
+import shlex
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+import numpy as np
+
+from span_hpo import __version__
+from span_hpo.arrays import Array
+from span_hpo.checks import real, whole
+from span_hpo.demo import run_demo
+from span_hpo.errors import SolverError
+from span_hpo.export import Predictor, libsvm_entries, write_text
+from span_hpo.kernels import RBF, Linear, Polynomial
+from span_hpo.loo import METHODS
+from span_hpo.metrics import METRICS
+from span_hpo.objective import Evaluation, SpanObjective
+from span_hpo.pairwise import is_wrong
+from span_hpo.svc import SCALES, SpanSVC, fitted_scaler
+from span_hpo.tables import (
+    Samples,
+    Table,
+    file_format,
+    read_libsvm,
+    read_samples,
+    read_table,
+)
+from span_hpo.weighting import ClassCosts, PowerScore, SigmoidScore, UniformCost
+
+KERNELS = ("rbf", "linear", "poly")
+WEIGHTINGS = ("class", "uniform", "sigmoid", "power", "class*sigmoid", "class*power")
+_SAMPLERS = ("tpe", "random", "qmc", "cmaes", "gp")
+_PRUNERS = ("none", "median", "percentile", "halving", "hyperband")
+_PRUNING_BUDGETS = (0.125, 0.25, 0.5, 1.0)  # of the rows, if there is a pruner
+_MOST_REFITS = 1000  # rows up to which brute force is done unasked
+_MOST_SUSPECTS = 10
+_WRONG_INPUT, _FAILED, _INTERRUPTED = 2, 1, 130
+# What the options are called in Python, where the command line has another name.
+_ARGUMENTS = {
+    "n_trials": "--trials",
+    "n_jobs": "--jobs",
+    "scores": "--score",
+    "groups": "--group",
+    "random_state": "--seed",
+    "per_class": "--C",
+    "folds": "--folds",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line, and end the process with its exit code.
+
+    0 if all went well, 1 if a computation failed, 2 for wrong input, 130 after Ctrl-C; of what went
+    wrong the last line on standard error tells.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    warnings.showwarning = _show_warning
+    if os.environ.get("SPAN_HPO_TRACEBACK"):  # for whoever looks for a defect in the program
+        cli.main(given, prog_name="span-hpo", standalone_mode=False)
+        sys.exit(0)
+    try:
+        cli.main(given, prog_name="span-hpo", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        _end(error.format_message(), _WRONG_INPUT)
+    except (KeyboardInterrupt, click.Abort) as error:
+        _end(f"Interrupted. {error}".strip(), _INTERRUPTED)
+    except BrokenPipeError:  # whoever read our output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(_FAILED)
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        _end(_in_options(_reason(error)), _WRONG_INPUT)
+    except (SolverError, MemoryError) as error:
+        _end(_reason(error) or "There is not enough memory.", _FAILED)
+    sys.exit(0)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="span-hpo")
+def cli() -> None:
+    """Tune weighted support vector machines: one fit per trial, no folds.
+
+    FILE is a CSV file with a line of names (.csv, .tsv), a Parquet file (.parquet), or in LIBSVM's
+    format (any other name); .gz and .bz2 are unpacked.
+    """
+
+
+def _options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return several options as one decorator."""
+
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+_file = click.argument("file", type=click.Path(path_type=Path))
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+_rows = _options(
+    _file,
+    click.option("--target", metavar="COLUMN", help="Column with the labels; for tables."),
+    click.option("--score", metavar="COLUMN", help="Score in [0, 1] of each row, for its cost."),
+    click.option("--group", metavar="COLUMN", help="Group of each row: errors are shown for each."),
+    click.option("--drop", metavar="COLUMN", multiple=True, help="Column not to use. Repeatable."),
+    click.option(
+        "--category",
+        metavar="COLUMN",
+        multiple=True,
+        help="Numbers that are categories. Repeatable; columns of text are categories anyway.",
+    ),
+    click.option(
+        "--scale",
+        type=click.Choice(["minmax", "standard", "none"]),
+        default="minmax",
+        show_default=True,
+        help="What is done to each feature.",
+    ),
+)
+_model = _options(
+    click.option("--kernel", type=click.Choice(KERNELS), default="rbf", show_default=True),
+    click.option(
+        "--weighting",
+        type=click.Choice(WEIGHTINGS),
+        help="What a row's cost depends on.  [default: class; with --score class*sigmoid]",
+    ),
+    click.option("--metric", type=click.Choice(list(METRICS)), default="error", show_default=True),
+    click.option(
+        "--C",
+        "costs",
+        metavar="NUMBER|LABEL=NUMBER",
+        multiple=True,
+        help="Cost of an error; repeat it for one of each class.",
+    ),
+    click.option("--gamma", type=float, help="Of the kernels rbf and poly."),
+    click.option("--degree", type=int, help="Of the kernel poly.  [default: 3]"),
+    click.option("--coef0", type=float, help="Of the kernel poly.  [default: 1]"),
+    click.option("--A", "steepness", type=float, help="Of the weighting sigmoid."),
+    click.option("--B", "middle", type=float, help="Of the weighting sigmoid."),
+    click.option("--tau", type=float, help="Of the weighting power."),
+)
+_refit = click.option(
+    "--refit/--no-refit",
+    default=None,
+    help=f"Also one fit for each row.  [default: up to {_MOST_REFITS} rows]",
+)
+
+
+@cli.command()
+@_rows
+@_model
+@click.option("--loo-method", type=click.Choice(list(METHODS)), default="span", show_default=True)
+@click.option("--trials", type=int, default=50, show_default=True, help="Of the study in all.")
+@click.option("--timeout", type=float, metavar="SECONDS", help="No trial begins after it.")
+@click.option("--sampler", type=click.Choice(_SAMPLERS), default="tpe", show_default=True)
+@click.option("--pruner", type=click.Choice(_PRUNERS), default="none", show_default=True)
+@click.option(
+    "--budgets",
+    metavar="NUMBERS",
+    help="Rows (100,400) or shares of them (0.25,1.0) at which the pruner looks.  "
+    "[default: 0.125,0.25,0.5,1.0 with a pruner]",
+)
+@click.option(
+    "--storage", metavar="FILE|URL", help="Where trials are kept.  [default: OUT.journal]"
+)
+@click.option("--resume", is_flag=True, help="Go on with the study that the storage has.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Threads.")
+@click.option("--seed", type=int, help="Of the sampler.")
+@click.option("--out", type=click.Path(path_type=Path), default="model", show_default=True)
+@click.option("--force", is_flag=True, help="Replace a model and begin a study anew.")
+@_json
+def tune(
+    file: Path,
+    loo_method: str,
+    trials: int,
+    timeout: float | None,
+    sampler: str,
+    pruner: str,
+    budgets: str | None,
+    storage: str | None,
+    resume: bool,
+    jobs: int,
+    seed: int | None,
+    out: Path,
+    force: bool,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """Choose hyperparameters for FILE and save the model.
+
+    The model is OUT.json, for `span-hpo predict` and Python, and OUT.libsvm, for LIBSVM's programs;
+    every trial is kept as soon as it is finished. Hyperparameters that you give are not searched.
+    """
+    start = time.perf_counter()
+    name, out = _study_name(out)
+    targets = {kind: out.with_name(out.name + f".{kind}") for kind in ("json", "libsvm")}
+    place = str(out.with_name(out.name + ".journal")) if storage is None else storage
+    _check_free(targets.values(), force or resume)
+    samples = _samples(file, settings)
+    kernel, weighting = _kernel(settings), _weighting(settings, samples.y)
+    _check_study(place, name, resume=resume, force=force)
+    model = SpanSVC(
+        kernel,
+        weighting,
+        metric=settings["metric"],
+        loo_method=loo_method,
+        n_trials=whole("trials", trials, at_least=1),
+        timeout=None if timeout is None else real("timeout", timeout, above=0),
+        sampler=sampler,
+        pruner=pruner,
+        budgets=_budgets(budgets, pruner),
+        storage=place,
+        study_name=name,
+        n_jobs=whole("jobs", jobs, at_least=1),
+        scale=_scale(settings),
+        random_state=None if seed is None else whole("seed", seed, at_least=0),
+        progress_bar=sys.stderr.isatty(),
+    )
+    with _told_how_to_resume(place, name, trials):
+        model.fit(samples.X, samples.y, scores=samples.scores, groups=samples.groups)
+    predictor = model.as_predictor(samples.columns)
+    predictor.save(targets["json"])
+    predictor.save_libsvm(targets["libsvm"])
+    evaluation = model.objective_.evaluate(model.best_params_, loo_method="exact")
+    finished = 0 if model.study_ is None else _finished(model.study_)
+    result = {
+        "file": str(file),
+        **_shape(samples),
+        "metric": settings["metric"],
+        "trials": finished,
+        "best_params": model.best_params_,
+        "best_loss": model.best_loss_,
+        "loo_error": model.loo_error_,
+        "loo_error_bounds": list(model.loo_bounds_),
+        "exact_error": evaluation.loo.error,
+        "n_support": evaluation.n_support,
+        "n_in_bound": evaluation.n_in_bound,
+        "suspects": _places(model.suspects_, samples),
+        "groups": _group_errors(evaluation, samples),
+        "seconds": time.perf_counter() - start,
+        "model": str(targets["json"]),
+        "libsvm": str(targets["libsvm"]),
+        "storage": place if model.study_ is not None else None,
+    }
+    if as_json:
+        _print_json(result)
+    else:
+        _print_tuned(result, "lines" if samples.lines is not None else "rows")
+
+
+@cli.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@_file
+@click.option("--out", type=click.Path(path_type=Path), help="CSV file.  [default: print it]")
+@click.option("--proba", is_flag=True, help="Also the probability of every class.")
+@click.option("--values", is_flag=True, help="Also the decision values.")
+@click.option(
+    "--features",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Also write the encoded, scaled rows in LIBSVM's format, for its svm-predict.",
+)
+@click.option("--force", is_flag=True, help="Replace files.")
+@_json
+def predict(
+    model: Path,
+    file: Path,
+    out: Path | None,
+    proba: bool,
+    values: bool,
+    features: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Predict the rows of FILE with MODEL, which `tune` (or LIBSVM) has written.
+
+    If FILE has labels, the error is told, too.
+    """
+    _check_free([path for path in (out, features) if path is not None], force)
+    is_json = model.suffix.lower() == ".json"
+    predictor = Predictor.load(model) if is_json else Predictor.load_libsvm(model)
+    rows, truth = _rows_for(predictor, file)
+    columns: dict[str, list[Any]] = {"prediction": predictor.predict(rows).tolist()}
+    labels = predictor.labels.tolist()
+    if proba:
+        for label, column in zip(labels, predictor.predict_proba(rows).T, strict=True):
+            columns[f"probability of {label}"] = column.tolist()
+    if values:
+        decisions = predictor.decision_function(rows)
+        decisions = decisions[:, None] if decisions.ndim == 1 else decisions
+        pairs = [(a, b) for i, a in enumerate(labels) for b in labels[i + 1 :]]
+        for (first, second), column in zip(pairs, decisions.T, strict=True):
+            columns[f"value of {second} against {first}"] = column.tolist()
+    error = None
+    if truth is not None:
+        error = float(np.mean([a != b for a, b in zip(truth, columns["prediction"], strict=True)]))
+    if features is not None:
+        _write_features(predictor, rows, truth, features)
+    if as_json:
+        content = json.dumps({"rows": len(columns["prediction"]), "error": error, **columns})
+    else:
+        content = _as_csv(columns)
+    if out is None:
+        click.echo(content, nl=as_json)
+    else:
+        write_text(out, content)
+    if error is not None and not as_json:
+        click.echo(f"error {error:.4f} of {len(columns['prediction'])} rows", err=True)
+
+
+@cli.command()
+@_rows
+@_model
+@_refit
+@_json
+def loo(file: Path, refit: bool | None, as_json: bool, **settings: Any) -> None:
+    """Show every leave-one-out estimate and bound of one set of hyperparameters.
+
+    Those that are not given get default values, which are shown.
+    """
+    samples, objective, params = _one_point(file, settings)
+    objective.evaluate(params, loo_method="exact")  # kernel matrix and compiled code are there now
+    rows = []
+    for method in METHODS:
+        if method == "refit" and not _wants_refits(refit, samples):
+            continue
+        evaluation = objective.evaluate(params, loo_method=method, complete=True)
+        low, high = evaluation.loo.error_bounds
+        rows.append(
+            {
+                "estimate": method,
+                "loss": evaluation.loss,
+                "error": evaluation.loo.error,
+                "at_least": low,
+                "at_most": high,
+                "undefined": evaluation.loo.n_undefined,
+                "refitted": evaluation.loo.n_refit,
+                "seconds": evaluation.seconds,
+            }
+        )
+    bound = {"estimate": "support vectors / rows", "at_most": evaluation.n_support / len(samples.y)}
+    rows.append(bound)
+    _print_point(
+        {
+            "file": str(file),
+            **_shape(samples),
+            "metric": settings["metric"],
+            "params": _all_params(objective, params, settings),
+            "n_support": evaluation.n_support,
+            "n_in_bound": evaluation.n_in_bound,
+            "groups": _group_errors(evaluation, samples),
+            "estimates": rows,
+        },
+        as_json,
+    )
+
+
+@cli.command()
+@_rows
+@_model
+@_refit
+@click.option("--folds", type=int, default=5, show_default=True, help="Of cross-validation.")
+@_json
+def compare(file: Path, refit: bool | None, folds: int, as_json: bool, **settings: Any) -> None:
+    """Compare what the estimates of one set of hyperparameters say, and what they cost.
+
+    All of them use the same kernel matrix, which is there before. Hyperparameters that are not
+    given get default values, which are shown.
+    """
+    samples, objective, params = _one_point(file, settings)
+    objective.evaluate(params, loo_method="exact")  # kernel matrix and compiled code are there now
+    rows = []
+    for title, method in (("span-rule", "span"), ("exact", "exact"), ("refit", "refit")):
+        if method == "refit" and not _wants_refits(refit, samples):
+            continue
+        evaluation = objective.evaluate(params, loo_method=method, certify=False)
+        rows.append({"estimate": title, "loss": evaluation.loss, "seconds": evaluation.seconds})
+    validation = objective.cross_validate(params, folds)
+    title = f"{folds}-fold"
+    rows.insert(2, {"estimate": title, "loss": validation.loss, "seconds": validation.seconds})
+    _print_point(
+        {
+            "file": str(file),
+            **_shape(samples),
+            "metric": settings["metric"],
+            "params": _all_params(objective, params, settings),
+            "estimates": rows,
+        },
+        as_json,
+    )
+
+
+@cli.command()
+@click.option("--trials", type=int, default=150, show_default=True)
+@click.option("--picture", type=click.Path(path_type=Path), default="demo.png", show_default=True)
+@click.option("--no-picture", is_flag=True, help="Draw none; without it matplotlib is needed.")
+def demo(trials: int, picture: Path, no_picture: bool) -> None:
+    """Tune an SVM on real data; print a table and draw a picture."""
+    trials = whole("trials", trials, at_least=1)
+    run_demo(None if no_picture else picture, trials=trials, progress_bar=sys.stderr.isatty())
+
+
+# What the options mean.
+
+
+def _samples(file: Path, settings: dict[str, Any]) -> Samples:
+    return read_samples(
+        file, **{name: settings[name] for name in ("target", "score", "group", "drop", "category")}
+    )
+
+
+def _scale(settings: dict[str, Any]) -> str | None:
+    scale: str = settings["scale"]
+    return scale if scale in SCALES else None
+
+
+def _kernel(settings: dict[str, Any]) -> Any:
+    """Return the kernel with the values that were given; the others are searched."""
+    known = {"rbf": ("gamma",), "linear": (), "poly": ("gamma", "degree", "coef0")}
+    name = settings["kernel"]
+    for option in ("gamma", "degree", "coef0"):
+        if settings[option] is not None and option not in known[name]:
+            raise ValueError(
+                f"`{option}` must not be given for the kernel {name}, got {settings[option]!r}."
+            )
+    given = {option: settings[option] for option in known[name] if settings[option] is not None}
+    return {"rbf": RBF, "linear": Linear, "poly": Polynomial}[name](**given)
+
+
+def _weighting(settings: dict[str, Any], labels: Array) -> Any:
+    """Return the weighting with the values that were given; the others are searched."""
+    name = settings["weighting"] or ("class*sigmoid" if settings["score"] else "class")
+    parts = name.split("*")
+    shape = {"sigmoid": {"A": "steepness", "B": "middle"}, "power": {"tau": "tau"}}
+    used = {option for part in parts for option in shape.get(part, {}).values()}
+    for option, value in (("steepness", "A"), ("middle", "B"), ("tau", "tau")):
+        if settings[option] is not None and option not in used:
+            raise ValueError(
+                f"`{value}` must not be given for the weighting {name}, got {settings[option]!r}."
+            )
+    if settings["score"] and not used:
+        raise ValueError(
+            f"`score` must go with a weighting that uses it, one of {list(WEIGHTINGS[2:])}, got "
+            f"{name!r}."
+        )
+    if used and not settings["score"]:
+        raise ValueError(f"`score` must name a column for the weighting {name}, got none.")
+    costs = _costs(settings["costs"], labels if "class" in parts else None)
+    classes = ClassCosts(*costs) if "class" in parts else None
+    if name == "uniform":
+        return UniformCost(*costs)
+    if classes is not None and len(parts) == 1:
+        return classes
+    own = {
+        parameter: settings[option]
+        for parameter, option in shape[parts[-1]].items()
+        if settings[option] is not None
+    }
+    kind = {"sigmoid": SigmoidScore, "power": PowerScore}[parts[-1]]
+    if classes is not None:
+        return classes * kind(C=1.0, **own)
+    return kind(**({"C": costs[0]} if costs else {}), **own)
+
+
+def _costs(given: Sequence[str], labels: Array | None) -> tuple[Any, ...]:
+    """Return the cost of all classes or of each one, if any was given."""
+    if not given:
+        return ()
+    pairs = [text.rpartition("=") for text in given]
+    for (_, _, number), text in zip(pairs, given, strict=True):
+        try:
+            float(number)
+        except ValueError:
+            raise ValueError(
+                f"`costs` must be a number, or a label and a number as in good=2.5, got {text!r}."
+            ) from None
+    if not any(equals for _, equals, _ in pairs):
+        if len(given) > 1:
+            raise ValueError(f"`costs` must be one number, or LABEL=NUMBER, got {list(given)}.")
+        return (real("costs", float(given[0]), above=0),)
+    if labels is None:
+        raise ValueError(
+            f"`costs` must be one number for a weighting without classes, got {', '.join(given)}."
+        )
+    known = {str(label): label for label in np.unique(labels).tolist()}
+    named = {label: float(number) for label, _, number in pairs}
+    if set(named) != set(known) or len(named) < len(given):
+        raise ValueError(
+            f"`costs` must name each of the labels {list(known)} once, got {', '.join(given)}."
+        )
+    return ({known[label]: real("costs", cost, above=0) for label, cost in named.items()},)
+
+
+def _budgets(text: str | None, pruner: str) -> tuple[float, ...]:
+    if text is None:
+        return (1.0,) if pruner == "none" else _PRUNING_BUDGETS
+    try:
+        return tuple(
+            int(part) if re.fullmatch(r"\s*\d+\s*", part) else float(part)
+            for part in text.split(",")
+        )
+    except ValueError:
+        raise ValueError(
+            f"`budgets` must be numbers with commas between them, got {text!r}."
+        ) from None
+
+
+def _one_point(
+    file: Path, settings: dict[str, Any]
+) -> tuple[Samples, SpanObjective, dict[str, Any]]:
+    """Return the rows, their objective, and a value for all that was not given."""
+    samples = _samples(file, settings)
+    scaler = fitted_scaler(_scale(settings), samples.X)
+    objective = SpanObjective(
+        samples.X if scaler is None else scaler.transform(samples.X),
+        samples.y,
+        kernel=_kernel(settings),
+        weighting=_weighting(settings, samples.y),
+        metric=settings["metric"],
+        scores=samples.scores,
+        groups=samples.groups,
+    )
+    return samples, objective, objective.defaults()[0] if objective.space else {}
+
+
+def _wants_refits(refit: bool | None, samples: Samples) -> bool:
+    return len(samples.y) <= _MOST_REFITS if refit is None else refit
+
+
+def _study_name(out: Path) -> tuple[str, Path]:
+    """Return the name of the study, and the path of the model without its suffix."""
+    out = out.with_suffix("") if out.suffix in (".json", ".libsvm") else out
+    if not out.name:
+        raise ValueError(f"`out` must name a file, got {str(out)!r}.")
+    if not out.parent.is_dir():
+        raise ValueError(f"`out` must be in a folder that exists, got {str(out)!r}.")
+    return out.name, out
+
+
+def _check_free(paths: Iterable[Path], may_replace: bool) -> None:
+    """Raise if a file would be replaced unasked."""
+    for path in paths:
+        if path.is_dir():
+            raise ValueError(f"`out` must be a file, got the folder {str(path)!r}.")
+        if path.exists() and not may_replace:
+            raise ValueError(f"{path} exists already: --force replaces it, --out names another.")
+
+
+# The study.
+
+
+def _check_study(place: str, name: str, *, resume: bool, force: bool) -> None:
+    """See that a study is resumed if and only if that is wanted."""
+    try:
+        from span_hpo.integrations import optuna as adapter
+    except ImportError as error:
+        raise ImportError("`tune` needs Optuna: pip install 'span-hpo[optuna]'.") from error
+    has_trials = adapter.trial_count(place, name) > 0
+    if resume and not has_trials:
+        raise ValueError(f"`resume` needs a study, but {place} has none called {name!r}.")
+    if not has_trials:
+        return
+    if resume:
+        study = adapter.new_study(storage=place, study_name=name)
+        adapter.abandoned_trials(study, fail=True)  # of a process that was killed
+    elif force:
+        adapter.delete_study(place, name)
+    else:
+        raise ValueError(
+            f"{place} has a study {name!r} already: --resume goes on with it, --force begins anew."
+        )
+
+
+def _finished(study: Any) -> int:
+    """Return how many trials of a study count."""
+    from span_hpo.integrations import optuna as adapter
+
+    return len(adapter.finished_trials(study))
+
+
+@contextmanager
+def _told_how_to_resume(place: str, name: str, trials: int) -> Iterator[None]:
+    """On Ctrl-C say what is kept, and how to go on or to stop here."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        from span_hpo.integrations import optuna as adapter
+
+        done = 0
+        if adapter.trial_count(place, name):
+            done = _finished(adapter.new_study(storage=place, study_name=name))
+        command = [part for part in sys.argv[1:] if part not in ("--resume", "--force")]
+        again = shlex.join(["span-hpo", *command, "--resume"])
+        message = f"{done} of {trials} trials are kept in {place}. Go on with: {again}"
+        if done:
+            message += f"  (or save the best of them: {again} --trials {done})"
+        raise KeyboardInterrupt(message) from None
+
+
+# Files and words.
+
+
+def _rows_for(predictor: Predictor, file: Path) -> tuple[Any, list[Any] | None]:
+    """Return the rows to predict, and their labels if there are any."""
+    if file_format(file) != "libsvm":
+        table = read_table(file)
+        if predictor.columns is None:
+            predictor.features(table)  # raises
+        assert predictor.columns is not None
+        for name, categories in predictor.columns.unknown(table).items():
+            shown = ", ".join(categories[:5]) + ("..." if len(categories) > 5 else "")
+            click.echo(f"Note: column {name!r} has unknown categories: {shown}.", err=True)
+        return table, _known_labels(table, predictor)
+    if predictor.columns is not None:
+        names = [column.name for column in predictor.columns.features]
+        raise ValueError(
+            f"`file` must be a table with the columns {', '.join(names[:20])}, as the model was "
+            f"tuned from one, got {file} in LIBSVM's format."
+        )
+    wanted = predictor.support_vectors.shape[1]
+    X, y = read_libsvm(file, wanted)
+    known = set(predictor.labels.tolist())
+    return X, y.tolist() if set(y.tolist()) <= known else None
+
+
+def _known_labels(table: Table, predictor: Predictor) -> list[Any] | None:
+    """Return the labels of a table if it has those of the model in every row."""
+    assert predictor.columns is not None
+    target = predictor.columns.target
+    if target not in table.columns:
+        return None
+    by_text = {str(label): label for label in predictor.labels.tolist()}
+    try:
+        texts = [str(label) for label in table.labels(target).tolist()]
+    except ValueError:  # some are missing: these rows are to be predicted
+        return None
+    return [by_text[text] for text in texts] if set(texts) <= set(by_text) else None
+
+
+def _write_features(predictor: Predictor, rows: Any, truth: list[Any] | None, path: Path) -> None:
+    """Write rows as LIBSVM's programs want them for the model in their format."""
+    codes = predictor.libsvm_labels
+    by_label = dict(zip(predictor.labels.tolist(), codes.tolist(), strict=True))
+    entries = list(libsvm_entries(predictor.features(rows)))
+    labels = [0] * len(entries) if truth is None else [by_label[label] for label in truth]
+    lines = [" ".join([str(label), *row]) for label, row in zip(labels, entries, strict=True)]
+    write_text(path, "\n".join(lines) + "\n")
+
+
+def _as_csv(columns: dict[str, list[Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()
+
+
+def _shape(samples: Samples) -> dict[str, Any]:
+    classes, counts = np.unique(samples.y, return_counts=True)
+    return {
+        "rows": len(samples.y),
+        "features": samples.X.shape[1],
+        "classes": {str(label): int(n) for label, n in zip(classes.tolist(), counts, strict=True)},
+    }
+
+
+def _places(rows: Array, samples: Samples) -> list[int]:
+    """Return where rows are: their lines in a text file, else their numbers from 1."""
+    return [row + 1 if samples.lines is None else samples.lines[row] for row in rows.tolist()]
+
+
+def _group_errors(evaluation: Evaluation, samples: Samples) -> dict[str, dict[str, Any]] | None:
+    """Return rows and leave-one-out error of every group."""
+    if samples.groups is None:
+        return None
+    wrong = is_wrong(evaluation.loo.y, evaluation.loo.decision_values)
+    return {
+        str(group): {
+            "rows": int((samples.groups == group).sum()),
+            "error": float(wrong[samples.groups == group].mean()),
+        }
+        for group in sorted(set(samples.groups.tolist()))
+    }
+
+
+def _all_params(
+    objective: SpanObjective, params: dict[str, Any], settings: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the hyperparameters of a point, those that were given too."""
+    given = {
+        {"steepness": "A", "middle": "B"}.get(name, name): settings[name]
+        for name in ("gamma", "degree", "coef0", "steepness", "middle", "tau")
+        if settings[name] is not None
+    }
+    if settings["costs"]:
+        given["C"] = " ".join(settings["costs"])
+    return {**given, **params}
+
+
+def _print_json(result: dict[str, Any]) -> None:
+    click.echo(json.dumps(result, allow_nan=False))
+
+
+def _print_tuned(result: dict[str, Any], places: str) -> None:
+    low, high = result["loo_error_bounds"]
+    suspects = result["suspects"]
+    shown = ", ".join(str(place) for place in suspects[:_MOST_SUSPECTS])
+    more = len(suspects) - _MOST_SUSPECTS
+    lines = {
+        "rows": _shown_shape(result),
+        "trials": f"{result['trials']} in {result['seconds']:.1f} s",
+        "chosen": _shown_params(result["best_params"]) or "nothing was searched",
+        "loss": f"{result['metric']} {result['best_loss']:.4f} (optimistic: it was selected)",
+        "LOO error": f"{result['loo_error']:.4f} by the search's estimate, which proves that the "
+        f"exact one is between {low:.4f} and {high:.4f}",
+        "exact": f"{result['exact_error']:.4f}, proven along dual paths",
+        "support": f"{result['n_support']} support vectors, {result['n_in_bound']} in-bound",
+        "suspects": f"{places} {shown}" + (f" and {more} more" if more > 0 else "")
+        if suspects
+        else "none",
+        "model": f"{result['model']}, {result['libsvm']}",
+    }
+    if result["storage"] is not None:
+        lines["study"] = result["storage"]
+    for name, text in lines.items():
+        click.echo(f"{name:<10} {text}")
+    _print_groups(result["groups"])
+
+
+def _print_point(result: dict[str, Any], as_json: bool) -> None:
+    """Print the estimates of one set of hyperparameters."""
+    if as_json:
+        _print_json(result)
+        return
+    click.echo(f"{'rows':<10} {_shown_shape(result)}")
+    click.echo(f"{'point':<10} {_shown_params(result['params'])}")
+    if "n_support" in result:
+        click.echo(
+            f"{'support':<10} {result['n_support']} support vectors, "
+            f"{result['n_in_bound']} in-bound"
+        )
+    rows = result["estimates"]
+    names = [name for name in rows[0] if name != "estimate"]
+    titles = {"loss": result["metric"], "at_least": "at least", "at_most": "at most"}
+    width = max(len(row["estimate"]) for row in rows)
+    heads = [titles.get(name, name) for name in names]
+    if result["metric"] == "error" and "error" in names:
+        names.remove("loss")
+        heads.remove("error")
+    widths = [max(10, len(head) + 2) for head in heads]
+    click.echo()
+    click.echo(" " * width + "".join(f"{h:>{w}}" for h, w in zip(heads, widths, strict=True)))
+    for row in rows:
+        cells = [_cell(row.get(name)) for name in names]
+        line = "".join(f"{cell:>{w}}" for cell, w in zip(cells, widths, strict=True))
+        click.echo(f"{row['estimate']:<{width}}{line}")
+    _print_groups(result.get("groups"))
+
+
+def _print_groups(groups: dict[str, dict[str, Any]] | None) -> None:
+    if not groups:
+        return
+    width = max(10, *(len(name) for name in groups))
+    click.echo(f"\n{'group':<{width}} {'rows':>8} {'LOO error':>10}")
+    for name, found in groups.items():
+        click.echo(f"{name:<{width}} {found['rows']:>8} {found['error']:>10.4f}")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return str(value) if isinstance(value, int) else f"{value:.4f}"
+
+
+def _shown_shape(result: dict[str, Any]) -> str:
+    classes = ", ".join(f"{count} of {label}" for label, count in result["classes"].items())
+    return f"{result['rows']} ({classes}), {result['features']} features"
+
+
+def _shown_params(params: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in params.items()
+    )
+
+
+def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+    """Tell a warning in one line."""
+    click.echo(f"Warning: {_one_line(str(message))}", err=True)
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    return str(error)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _in_options(text: str) -> str:
+    """Return a message about arguments in the words of the command line."""
+    names = dict(_ARGUMENTS)
+    for command in cli.commands.values():
+        for option in command.params:
+            if isinstance(option, click.Option) and option.name is not None:
+                names[option.name] = option.opts[0]
+    return re.sub(r"`(\w+)`", lambda found: names.get(found[1], found[0]), text)
+
+
+def _end(message: str, code: int) -> NoReturn:
+    """End the process with a message of one line."""
+    click.echo(f"span-hpo: {_one_line(message)}", err=True)
+    sys.exit(code)
