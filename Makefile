@@ -8,7 +8,7 @@ export SPAN_HPO_DATA ?= $(abspath $(wildcard ../shared/data))
 .PHONY: demo test check bench tables clean
 
 demo: $(VENV)/installed
-	$(BIN)/python examples/demo.py
+	$(BIN)/span-hpo demo
 
 test: $(VENV)/installed
 	$(BIN)/python -m pytest

@@ -75,8 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.stdout.flush()
     except click.ClickException as error:
         _end(error.format_message(), _WRONG_INPUT)
-    except (KeyboardInterrupt, click.Abort) as error:
-        _end(f"Interrupted. {error}".strip(), _INTERRUPTED)
+    except click.Abort as error:  # click's name for Ctrl-C, which is its cause
+        _end(f"Interrupted. {error.__cause__ or ''}", _INTERRUPTED)
     except BrokenPipeError:  # whoever read our output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(_FAILED)
@@ -606,7 +606,7 @@ def _told_how_to_resume(place: str, name: str, trials: int) -> Iterator[None]:
         again = shlex.join(["span-hpo", *command, "--resume"])
         message = f"{done} of {trials} trials are kept in {place}. Go on with: {again}"
         if done:
-            message += f"  (or save the best of them: {again} --trials {done})"
+            message += f" (or save the best of them: {again} --trials {done})"
         raise KeyboardInterrupt(message) from None
 
 

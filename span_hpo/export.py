@@ -345,7 +345,7 @@ class Predictor:
                 lines.append(f"{name} {int(value) if name == 'degree' else repr(value)}")
         lines += [
             f"nr_class {len(labels)}",
-            f"total_sv {len(self.support_vectors)}",
+            f"total_sv {self.support_vectors.shape[0]}",
             # There a positive value is a vote for the first class.
             "rho " + " ".join(repr(float(offset)) for offset in self.offsets),
             "label " + " ".join(str(label) for label in labels),

@@ -298,6 +298,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
                 "A search needs Optuna: pip install 'span-hpo[optuna]'. With every hyperparameter "
                 "fixed, as in SpanSVC(RBF(gamma=0.1), UniformCost(1.0)), it is not needed."
             ) from error
+        adapter.OptunaObjective(self.objective_, budgets=self.budgets)  # raises before any study
         self.study_ = adapter.new_study(
             sampler=self.sampler,
             pruner=self.pruner,

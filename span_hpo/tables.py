@@ -405,7 +405,7 @@ def read_libsvm(path: str | Path, n_features: int | None = None) -> tuple[Any, A
         raise ValueError(_libsvm_fault(content, path, None))
     if n_features is not None:
         X.resize(X.shape[0], n_features)
-    if X.shape[1] == 0:
+    elif X.nnz == 0:
         raise ValueError(f"{path} must have a feature, got only labels.")
     dense = X.nnz >= _DENSE_SHARE * X.shape[0] * X.shape[1]
     return (X.toarray() if dense else X), whole_labels(y)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+SPECIES = ("setosa", "versicolor", "virginica")
 
 
 def run(arguments, folder):
@@ -29,9 +30,10 @@ def run(arguments, folder):
 
 def test_all_examples_are_tested():
     """No example is left out below."""
-    assert {path.stem for path in (ROOT / "examples").glob("*.py")} == {
-        "demo",
+    programs = [path for path in (ROOT / "examples").iterdir() if path.suffix in (".py", ".sh")]
+    assert {path.stem for path in programs} == {
         "exact_loo",
+        "from_the_shell",
         "imbalanced",
         "pareto",
         "pruning",
@@ -162,32 +164,34 @@ def test_three_processes(tmp_path):
     assert float(best[2]) < 0.05
 
 
-@pytest.mark.slow
-def test_demo(tmp_path):
-    """The demo prints its table, with the span-rule near the refits, and writes a picture."""
-    pytest.importorskip("matplotlib")
-    printed = run([ROOT / "examples" / "demo.py"], tmp_path)
-    errors = {
-        title.strip(): float(error)
-        for title, error in re.findall(r"^(\S.+?) {2,}(0\.\d{4})", printed, flags=re.MULTILINE)
-    }
-    assert list(errors) == [
-        "span-rule, one fit (optimistic: selected)",
-        "exact leave-one-out, proven from one fit",
-        "leave-one-out, 284 refits",
-        "5-fold cross-validation, 5 fits",
-        "test rows",
-    ]
-    span, exact, refit, *_ = errors.values()
-    assert abs(span - refit) < 0.02
-    assert exact == refit
-    assert (tmp_path / "demo.png").stat().st_size > 10_000
+def test_from_the_shell(tmp_path):
+    """Two lines of a shell tune a model from a CSV file and predict with it."""
+    script = ROOT / "examples" / "from_the_shell.sh"
+    commands = [line for line in script.read_text().splitlines() if line.startswith("span-hpo ")]
+    assert len(commands) == 2
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    found = subprocess.run(
+        ["sh", script],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    assert "proven" in found.stdout
+    lines = (tmp_path / "predictions.csv").read_text().splitlines()
+    assert len(lines) == 151
+    names = lines[0].split(",")
+    assert names == ["prediction", *(f"probability of {name}" for name in SPECIES)]
+    assert {line.split(",")[0] for line in lines[1:]} == set(SPECIES)
 
 
 def test_readme_code_runs(tmp_path):
     """The programs in the README are programs."""
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
-    assert len(blocks[0].splitlines()) <= 12
+    assert len(blocks[0].splitlines()) <= 10
     script = tmp_path / "readme.py"
     for block in blocks:
         script.write_text(block)

@@ -2,12 +2,13 @@
 
 import contextlib
 import json
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import optuna
-from optuna.exceptions import OptunaError
+from optuna.exceptions import ExperimentalWarning, OptunaError
 from optuna.pruners import (
     HyperbandPruner,
     MedianPruner,
@@ -46,6 +47,8 @@ PRUNERS: dict[str, Callable[[], optuna.pruners.BasePruner]] = {
     "halving": SuccessiveHalvingPruner,
     "hyperband": HyperbandPruner,
 }
+# What Optuna raises where a journal is damaged: it replays the lines as they are.
+_DAMAGED = (ValueError, LookupError, TypeError, AttributeError, AssertionError)
 
 
 def as_storage(storage: Any) -> Any:
@@ -69,8 +72,8 @@ def as_storage(storage: Any) -> Any:
             return get_storage(str(storage))
         _check_journal(Path(storage))
         return JournalStorage(JournalFileBackend(str(storage)))
-    except (ValueError, KeyError, TypeError, OptunaError, SQLAlchemyError) as error:
-        reason = str(error).strip().splitlines()[0]
+    except (*_DAMAGED, OptunaError, SQLAlchemyError) as error:
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise ValueError(
             "`storage` must be the URL of a database, or a journal of Optuna or a new file, got "
             f"{storage} ({reason})."
@@ -128,7 +131,9 @@ def new_study(
         If a name is unknown, or the storage cannot be used.
     """
     if sampler is None or isinstance(sampler, str):
-        sampler = _by_name("sampler", SAMPLERS, sampler or "tpe")(seed=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExperimentalWarning)
+            sampler = _by_name("sampler", SAMPLERS, sampler or "tpe")(seed=seed)
     if pruner is None or isinstance(pruner, str):
         pruner = _by_name("pruner", PRUNERS, pruner or "none")()
     with _quiet():
@@ -207,9 +212,12 @@ def _by_name(argument: str, known: dict[str, Any], name: str) -> Any:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Optuna from writing a line for each trial."""
+    """Keep Optuna from writing a line for each trial, and a traceback for one that is interrupted.
+
+    What surfaces is told by whoever catches it; a fit that fails, by the attributes of its trial.
+    """
     level = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(max(level, optuna.logging.WARNING))
+    optuna.logging.set_verbosity(max(level, optuna.logging.ERROR))
     try:
         yield
     finally:
