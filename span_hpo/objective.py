@@ -2,9 +2,11 @@
 
 import functools
 import logging
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,7 @@ from span_hpo.weighting import (
 
 _logger = logging.getLogger(__name__)
 _MODEL_TOL = 1e-5  # of the final model, which is fitted once
+_SHARE_ROUNDING = 1e-12  # of a share of rows: 0.1 * 30 is three
 _NEGLIGIBLE_COST = 1e-12  # relative to the largest: stands for 0 where a row must stay
 
 
@@ -86,6 +89,20 @@ class Evaluation(Printable):
     def rank(self) -> tuple[float, float, int]:
         """What to sort by: ties of the loss go to the lower smooth error, then to fewer vectors."""
         return self.loss, self.smooth_error, self.n_support
+
+    def figures(self) -> dict[str, Any]:
+        """Return what a storage should know, as plain numbers by name."""
+        return {
+            "loo_error": float(self.loo.error),
+            "loo_error_bounds": [float(bound) for bound in self.loo.error_bounds],
+            "smooth_error": float(self.smooth_error),
+            "n_rows": int(self.n_rows),
+            "n_support": int(self.n_support),
+            "n_in_bound": int(self.n_in_bound),
+            "n_undefined": int(self.loo.n_undefined),
+            "n_refit": int(self.loo.n_refit),
+            "seconds": float(self.seconds),
+        }
 
     def _summary(self) -> tuple[str, dict[str, str]]:
         low, high = self.loo.error_bounds
@@ -388,6 +405,44 @@ class SpanObjective:
         kernels = self.kernel.starts(self.data.X)
         weightings = starts_of(self.weighting, self.data)
         return started(self.space, [{**k, **w} for k in kernels for w in weightings])
+
+    def budget_rows(self, budgets: Any) -> tuple[int, ...]:
+        """Return budgets as numbers of rows.
+
+        Parameters
+        ----------
+        budgets
+            Increasing numbers of rows, or shares of all rows.
+
+        Raises
+        ------
+        ValueError
+            If they are not, or the least has too few rows to hold all classes.
+        """
+        if isinstance(budgets, str) or not isinstance(budgets, Sequence | np.ndarray):
+            raise ValueError(
+                f"`budgets` must be a list of numbers or shares of rows, got {budgets!r}."
+            )
+        if len(budgets) == 0:
+            raise ValueError("`budgets` must have at least one number or share of rows, got none.")
+        total, least = len(self.data), self.data.least_rows
+        rows = []
+        for budget in budgets:
+            if isinstance(budget, float | np.floating):
+                share = real("budgets", budget, above=0)
+                if share > 1:
+                    raise ValueError(f"`budgets` must have shares of at most 1.0, got {budget!r}.")
+                rows.append(math.floor(share * total * (1 + _SHARE_ROUNDING)))
+            else:
+                rows.append(whole("budgets", budget, at_least=1, at_most=total))
+        if any(later <= earlier for earlier, later in pairwise(rows)):
+            raise ValueError(f"`budgets` must increase, got {list(budgets)}, which is {rows} rows.")
+        if rows[0] < least:
+            raise ValueError(
+                f"`budgets` must have at least {least} rows, to hold all classes, got "
+                f"{list(budgets)}, which is {rows} rows."
+            )
+        return tuple(rows)
 
     def _losses(self, data: Dataset, values: FloatArray, weight: FloatArray) -> dict[str, float]:
         return {metric.name: metric.loss(data.y, values, weight) for metric in self.metrics}

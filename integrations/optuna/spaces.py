@@ -14,9 +14,7 @@ from optuna.samplers import GridSampler
 from optuna.trial import BaseTrial, FrozenTrial, TrialState
 
 from span_hpo import Choice, Int, SpanObjective
-from span_hpo.space import Dimension
-
-_PLAIN = (bool, int, float, str)  # what a storage can hold as a category
+from span_hpo.space import Dimension, option_labels, read_params, written_grid, written_params
 
 
 def as_objective(objective: Any) -> SpanObjective:
@@ -69,10 +67,7 @@ def grid_sampler(
     The sampler.
     """
     objective = as_objective(objective)
-    values = objective.grid(points)
-    return GridSampler(
-        {name: _written(part, values[name]) for name, part in objective.space.items()}, seed=seed
-    )
+    return GridSampler(written_grid(objective.space, objective.grid(points)), seed=seed)
 
 
 def enqueue_defaults(study: Study, objective: SpanObjective) -> None:
@@ -95,9 +90,7 @@ def enqueue_defaults(study: Study, objective: SpanObjective) -> None:
         if trial.state != TrialState.FAIL
     ]
     for params in objective.defaults():
-        written = {
-            name: _written(part, [params[name]])[0] for name, part in objective.space.items()
-        }
+        written = written_params(objective.space, params)
         if written not in known:
             study.enqueue_trial(written)
 
@@ -148,15 +141,12 @@ def params_of(trial: BaseTrial | FrozenTrial, objective: SpanObjective) -> dict[
     ValueError
         If the trial is not one of this objective.
     """
-    space, written = as_objective(objective).space, trial.params
-    if set(written) != set(space):
-        raise ValueError(f"`trial` must have the parameters {list(space)}, got {list(written)}.")
-    return {name: _option(name, part, written[name]) for name, part in space.items()}
+    return read_params(as_objective(objective).space, trial.params, "trial")
 
 
 def _distribution(part: Dimension) -> BaseDistribution:
     if isinstance(part, Choice):
-        return CategoricalDistribution(_labels(part))
+        return CategoricalDistribution(option_labels(part))
     if isinstance(part, Int):
         # Optuna warns of an end that is no step.
         last = part.low + (part.high - part.low) // part.step * part.step
@@ -164,43 +154,3 @@ def _distribution(part: Dimension) -> BaseDistribution:
     if part.step is None:
         return FloatDistribution(part.low, part.high, log=part.log)
     return FloatDistribution(part.low, part.nearest(part.high), step=part.step)
-
-
-def _labels(part: Choice) -> list[Any]:
-    """Return what the options are called in a trial: themselves, if a storage can tell them apart.
-
-    True and 1 are the same to it, and NaN is not even equal to itself.
-    """
-    options = part.options
-    plain = all(option is None or isinstance(option, _PLAIN) for option in options)
-    if plain and all(option == option for option in options) and len(set(options)) == len(options):
-        return list(options)
-    return [f"{index}: {_text(option)}" for index, option in enumerate(options)]
-
-
-def _text(option: Any) -> str:
-    """Return the same text for an option in every process."""
-    text = repr(option)
-    if " at 0x" in text:
-        text = getattr(option, "__qualname__", type(option).__qualname__)
-    return text
-
-
-def _option(name: str, part: Dimension, written: Any) -> Any:
-    """Return the value that a parameter of a trial stands for."""
-    if not isinstance(part, Choice):
-        return written
-    labels = _labels(part)
-    if written not in labels:
-        raise ValueError(f"`trial` must have one of {labels} as `{name}`, got {written!r}.")
-    return part.options[labels.index(written)]
-
-
-def _written(part: Dimension, values: list[Any]) -> list[Any]:
-    """Return how a trial calls some values of a dimension."""
-    if not isinstance(part, Choice):
-        return values
-    # Options are found by identity: arrays and NaN do not compare.
-    positions = {id(option): index for index, option in reversed([*enumerate(part.options)])}
-    labels = _labels(part)
-    return [labels[positions[id(value)]] for value in values]

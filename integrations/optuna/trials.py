@@ -4,7 +4,6 @@ import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
@@ -14,14 +13,12 @@ from optuna import Study, TrialPruned
 from optuna.study import StudyDirection
 from optuna.trial import BaseTrial
 
-from span_hpo import Evaluation, SolverError, SpanObjective
-from span_hpo.checks import real, whole
+from span_hpo import SolverError, SpanObjective
+from span_hpo.checks import whole
 from span_hpo.integrations.optuna.spaces import as_objective, suggest_params
 from span_hpo.integrations.optuna.workers import sign, warn_of_abandoned
 from span_hpo.once import Results
 from span_hpo.threads import one_blas_thread
-
-_SHARE_ROUNDING = 1e-12  # of a share of rows: 0.1 * 30 is three
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,7 @@ class OptunaObjective:
         max_support: int | None = None,
     ) -> None:
         objective = self.objective = as_objective(objective)
-        self.budgets = _budget_rows(objective, budgets)
+        self.budgets = objective.budget_rows(budgets)
         if len(self.budgets) > 1 and len(objective.metrics) > 1:
             raise ValueError(
                 "`budgets` must be one when there are several metrics, which Optuna cannot prune, "
@@ -139,7 +136,7 @@ class OptunaObjective:
             # NaN is Optuna's own sign for a failed trial.
             losses = (math.nan,) * len(self.objective.metrics)
             return _Outcome(losses, {"failure": str(error)})
-        return _Outcome(tuple(evaluation.losses.values()), _attributes(evaluation))
+        return _Outcome(tuple(evaluation.losses.values()), evaluation.figures())
 
     def _meet(self, study: Study) -> None:
         """Refuse a study of something else; look once for what others have left."""
@@ -191,45 +188,3 @@ def _check_same(study: Study, objective: SpanObjective) -> None:
                 f"`study` {study.study_name!r} must be about the same data and losses in all its "
                 f"trials: {name} was {known.get(name)!r}, got {value!r}. Use another study."
             )
-
-
-def _attributes(evaluation: Evaluation) -> dict[str, Any]:
-    """Return what is written into a trial, in types that every storage takes."""
-    loo = evaluation.loo
-    return {
-        "loo_error": float(loo.error),
-        "loo_error_bounds": [float(bound) for bound in loo.error_bounds],
-        "smooth_error": float(evaluation.smooth_error),
-        "n_rows": int(evaluation.n_rows),
-        "n_support": int(evaluation.n_support),
-        "n_in_bound": int(evaluation.n_in_bound),
-        "n_undefined": int(loo.n_undefined),
-        "n_refit": int(loo.n_refit),
-        "seconds": float(evaluation.seconds),
-    }
-
-
-def _budget_rows(objective: SpanObjective, budgets: Any) -> tuple[int, ...]:
-    """Return the budgets in rows."""
-    if isinstance(budgets, str) or not isinstance(budgets, Sequence | np.ndarray):
-        raise ValueError(f"`budgets` must be a list of numbers or shares of rows, got {budgets!r}.")
-    if len(budgets) == 0:
-        raise ValueError("`budgets` must have at least one number or share of rows, got none.")
-    total, least = len(objective.data), objective.data.least_rows
-    rows = []
-    for budget in budgets:
-        if isinstance(budget, float | np.floating):
-            share = real("budgets", budget, above=0)
-            if share > 1:
-                raise ValueError(f"`budgets` must have shares of at most 1.0, got {budget!r}.")
-            rows.append(math.floor(share * total * (1 + _SHARE_ROUNDING)))
-        else:
-            rows.append(whole("budgets", budget, at_least=1, at_most=total))
-    if any(later <= earlier for earlier, later in pairwise(rows)):
-        raise ValueError(f"`budgets` must increase, got {list(budgets)}, which is {rows} rows.")
-    if rows[0] < least:
-        raise ValueError(
-            f"`budgets` must have at least {least} rows, to hold all classes, got {list(budgets)}, "
-            f"which is {rows} rows."
-        )
-    return tuple(rows)
