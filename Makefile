@@ -37,7 +37,7 @@ bench: $(VENV)/installed
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[fast,optuna,parquet,plots,test,dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[fast,flaml,optuna,parquet,plots,ray,test,dev]'
 	$(BIN)/python -m pip install --quiet --editable '.[libsvm]' \
 	  || echo "libsvm-official needs a C++ compiler: the tests that compare with it are skipped."
 	$(BIN)/python -m pip install --quiet 'torch==2.13.0+cpu' 2>/dev/null \

@@ -21,6 +21,7 @@ from span_hpo import __version__
 from span_hpo.arrays import Array
 from span_hpo.checks import real, whole
 from span_hpo.demo import run_demo
+from span_hpo.engines import Engine, OptunaEngine, RayEngine, local_folder
 from span_hpo.errors import SolverError
 from span_hpo.export import Predictor, libsvm_entries, write_text
 from span_hpo.kernels import RBF, Linear, Polynomial
@@ -43,7 +44,8 @@ KERNELS = ("rbf", "linear", "poly")
 WEIGHTINGS = ("class", "uniform", "sigmoid", "power", "class*sigmoid", "class*power")
 _SAMPLERS = ("tpe", "random", "qmc", "cmaes", "gp")
 _PRUNERS = ("none", "median", "percentile", "halving", "hyperband")
-_PRUNING_BUDGETS = (0.125, 0.25, 0.5, 1.0)  # of the rows, if there is a pruner
+_SCHEDULERS = ("none", "asha", "hyperband", "median", "pbt")
+_SHARES = (0.125, 0.25, 0.5, 1.0)  # of the rows: budgets, if trials can be ended there
 _MOST_REFITS = 1000  # rows up to which brute force is done unasked
 _MOST_SUSPECTS = 10
 _WRONG_INPUT, _FAILED, _INTERRUPTED = 2, 1, 130
@@ -166,35 +168,34 @@ _refit = click.option(
 @click.option("--trials", type=int, default=50, show_default=True, help="Of the study in all.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="No trial begins after it.")
 @click.option("--sampler", type=click.Choice(_SAMPLERS), default="tpe", show_default=True)
-@click.option("--pruner", type=click.Choice(_PRUNERS), default="none", show_default=True)
+@click.option("--pruner", type=click.Choice(_PRUNERS), help="Of Optuna.  [default: none]")
 @click.option(
     "--budgets",
     metavar="NUMBERS",
-    help="Rows (100,400) or shares of them (0.25,1.0) at which the pruner looks.  "
-    "[default: 0.125,0.25,0.5,1.0 with a pruner]",
+    help="Rows (100,400) or shares of them (0.25,1.0) at which trials may end.  "
+    "[default: 0.125,0.25,0.5,1.0 with a pruner or scheduler]",
 )
 @click.option(
-    "--storage", metavar="FILE|URL", help="Where trials are kept.  [default: OUT.journal]"
+    "--storage",
+    metavar="FILE|URL",
+    help="Where trials are kept.  [default: OUT.journal; a folder OUT.ray]",
 )
 @click.option("--resume", is_flag=True, help="Go on with the study that the storage has.")
-@click.option("--jobs", type=int, default=1, show_default=True, help="Threads.")
+@click.option(
+    "--jobs", type=int, help="Trials at a time.  [default: 1 with Optuna, all cores with Ray]"
+)
 @click.option("--seed", type=int, help="Of the sampler.")
 @click.option("--out", type=click.Path(path_type=Path), default="model", show_default=True)
 @click.option("--force", is_flag=True, help="Replace a model and begin a study anew.")
+@click.option("--engine", type=click.Choice(["optuna", "ray"]), default="optuna", show_default=True)
+@click.option("--scheduler", type=click.Choice(_SCHEDULERS), help="Of Ray.  [default: none]")
+@click.option("--address", help="Cluster of Ray; auto joins a running one.  [default: local]")
+@click.option("--cpus-per-trial", type=float, help="Cores of a trial of Ray.  [default: 1]")
 @_json
 def tune(
     file: Path,
     loo_method: str,
-    trials: int,
-    timeout: float | None,
-    sampler: str,
-    pruner: str,
-    budgets: str | None,
-    storage: str | None,
     resume: bool,
-    jobs: int,
-    seed: int | None,
-    out: Path,
     force: bool,
     as_json: bool,
     **settings: Any,
@@ -205,42 +206,33 @@ def tune(
     every trial is kept as soon as it is finished. Hyperparameters that you give are not searched.
     """
     start = time.perf_counter()
-    name, out = _study_name(out)
+    out = _model_path(settings.pop("out"))
     targets = {kind: out.with_name(out.name + f".{kind}") for kind in ("json", "libsvm")}
-    place = str(out.with_name(out.name + ".journal")) if storage is None else storage
     _check_free(targets.values(), force or resume)
     samples = _samples(file, settings)
     kernel, weighting = _kernel(settings), _weighting(settings, samples.y)
-    _check_study(place, name, resume=resume, force=force)
+    engine = _engine(out, settings)
+    engine.begin(resume=resume, force=force)
     model = SpanSVC(
         kernel,
         weighting,
         metric=settings["metric"],
         loo_method=loo_method,
-        n_trials=whole("trials", trials, at_least=1),
-        timeout=None if timeout is None else real("timeout", timeout, above=0),
-        sampler=sampler,
-        pruner=pruner,
-        budgets=_budgets(budgets, pruner),
-        storage=place,
-        study_name=name,
-        n_jobs=whole("jobs", jobs, at_least=1),
         scale=_scale(settings),
-        random_state=None if seed is None else whole("seed", seed, at_least=0),
-        progress_bar=sys.stderr.isatty(),
+        **engine.settings(),
     )
-    with _told_how_to_resume(place, name, trials):
+    with _told_how_to_resume(engine, settings["trials"]):
         model.fit(samples.X, samples.y, scores=samples.scores, groups=samples.groups)
     predictor = model.as_predictor(samples.columns)
     predictor.save(targets["json"])
     predictor.save_libsvm(targets["libsvm"])
     evaluation = model.objective_.evaluate(model.best_params_, loo_method="exact")
-    finished = 0 if model.study_ is None else _finished(model.study_)
+    searched = bool(model.objective_.space)
     result = {
         "file": str(file),
         **_shape(samples),
         "metric": settings["metric"],
-        "trials": finished,
+        "trials": engine.finished() if searched else 0,
         "best_params": model.best_params_,
         "best_loss": model.best_loss_,
         "loo_error": model.loo_error_,
@@ -253,7 +245,7 @@ def tune(
         "seconds": time.perf_counter() - start,
         "model": str(targets["json"]),
         "libsvm": str(targets["libsvm"]),
-        "storage": place if model.study_ is not None else None,
+        "storage": engine.place if searched else None,
     }
     if as_json:
         _print_json(result)
@@ -504,9 +496,9 @@ def _costs(given: Sequence[str], labels: Array | None) -> tuple[Any, ...]:
     return ({known[label]: real("costs", cost, above=0) for label, cost in named.items()},)
 
 
-def _budgets(text: str | None, pruner: str) -> tuple[float, ...]:
+def _budgets(text: str | None, default: tuple[float, ...]) -> tuple[float, ...]:
     if text is None:
-        return (1.0,) if pruner == "none" else _PRUNING_BUDGETS
+        return default
     try:
         return tuple(
             int(part) if re.fullmatch(r"\s*\d+\s*", part) else float(part)
@@ -540,14 +532,14 @@ def _wants_refits(refit: bool | None, samples: Samples) -> bool:
     return len(samples.y) <= _MOST_REFITS if refit is None else refit
 
 
-def _study_name(out: Path) -> tuple[str, Path]:
-    """Return the name of the study, and the path of the model without its suffix."""
+def _model_path(out: Path) -> Path:
+    """Return the path of the model without its suffix."""
     out = out.with_suffix("") if out.suffix in (".json", ".libsvm") else out
     if not out.name:
         raise ValueError(f"`out` must name a file, got {str(out)!r}.")
     if not out.parent.is_dir():
         raise ValueError(f"`out` must be in a folder that exists, got {str(out)!r}.")
-    return out.name, out
+    return out
 
 
 def _check_free(paths: Iterable[Path], may_replace: bool) -> None:
@@ -562,50 +554,71 @@ def _check_free(paths: Iterable[Path], may_replace: bool) -> None:
 # The study.
 
 
-def _check_study(place: str, name: str, *, resume: bool, force: bool) -> None:
-    """See that a study is resumed if and only if that is wanted."""
-    try:
-        from span_hpo.integrations import optuna as adapter
-    except ImportError as error:
-        raise ImportError("`tune` needs Optuna: pip install 'span-hpo[optuna]'.") from error
-    has_trials = adapter.trial_count(place, name) > 0
-    if resume and not has_trials:
-        raise ValueError(f"`resume` needs a study, but {place} has none called {name!r}.")
-    if not has_trials:
-        return
-    if resume:
-        study = adapter.new_study(storage=place, study_name=name)
-        adapter.abandoned_trials(study, fail=True)  # of a process that was killed
-    elif force:
-        adapter.delete_study(place, name)
-    else:
+def _engine(out: Path, settings: dict[str, Any]) -> Engine:
+    """Return the engine that the options ask for."""
+    by_ray = settings["engine"] == "ray"
+    for option, of_ray in (
+        ("scheduler", True),
+        ("address", True),
+        ("cpus_per_trial", True),
+        ("pruner", False),
+    ):
+        if settings[option] is not None and of_ray != by_ray:
+            raise ValueError(
+                f"`{option}` must not be given for the engine {settings['engine']}, got "
+                f"{settings[option]!r}."
+            )
+    jobs, seed, timeout = settings["jobs"], settings["seed"], settings["timeout"]
+    common: dict[str, Any] = {
+        "name": out.name,
+        "trials": whole("trials", settings["trials"], at_least=1),
+        "timeout": None if timeout is None else real("timeout", timeout, above=0),
+        "seed": None if seed is None else whole("seed", seed, at_least=0),
+        "progress_bar": sys.stderr.isatty(),
+    }
+    jobs = None if jobs is None else whole("jobs", jobs, at_least=1)
+    if by_ray:
+        return _ray_engine(out, settings, common | {"jobs": jobs})
+    pruner = settings["pruner"] or "none"
+    return OptunaEngine(
+        place=settings["storage"] or str(out.with_name(out.name + ".journal")),
+        sampler=settings["sampler"],
+        pruner=pruner,
+        budgets=_budgets(settings["budgets"], (1.0,) if pruner == "none" else _SHARES),
+        jobs=jobs or 1,
+        **common,
+    )
+
+
+def _ray_engine(out: Path, settings: dict[str, Any], common: dict[str, Any]) -> RayEngine:
+    if settings["sampler"] not in ("tpe", "random"):
         raise ValueError(
-            f"{place} has a study {name!r} already: --resume goes on with it, --force begins anew."
+            f"`sampler` must be tpe or random for the engine ray, got {settings['sampler']!r}."
         )
-
-
-def _finished(study: Any) -> int:
-    """Return how many trials of a study count."""
-    from span_hpo.integrations import optuna as adapter
-
-    return len(adapter.finished_trials(study))
+    scheduler = settings["scheduler"] or "none"
+    cpus = 1.0 if settings["cpus_per_trial"] is None else settings["cpus_per_trial"]
+    return RayEngine(
+        place=local_folder(settings["storage"] or str(out.with_name(out.name + ".ray"))),
+        search="random" if settings["sampler"] == "random" or scheduler == "pbt" else "optuna",
+        scheduler=None if scheduler == "none" else scheduler,
+        budgets=_budgets(settings["budgets"], (1.0,) if scheduler == "none" else _SHARES),
+        address=settings["address"] or "local",
+        cpus_per_trial=real("cpus_per_trial", cpus, above=0),
+        **common,
+    )
 
 
 @contextmanager
-def _told_how_to_resume(place: str, name: str, trials: int) -> Iterator[None]:
+def _told_how_to_resume(engine: Engine, trials: int) -> Iterator[None]:
     """On Ctrl-C say what is kept, and how to go on or to stop here."""
     try:
         yield
     except KeyboardInterrupt:
-        from span_hpo.integrations import optuna as adapter
-
-        done = 0
-        if adapter.trial_count(place, name):
-            done = _finished(adapter.new_study(storage=place, study_name=name))
+        done = engine.finished()
         command = [part for part in sys.argv[1:] if part not in ("--resume", "--force")]
         again = shlex.join(["span-hpo", *command, "--resume"])
-        message = f"{done} of {trials} trials are kept in {place}. Go on with: {again}"
-        if done:
+        message = f"{done} of {trials} trials are kept in {engine.place}. Go on with: {again}"
+        if done and isinstance(engine, OptunaEngine):
             message += f" (or save the best of them: {again} --trials {done})"
         raise KeyboardInterrupt(message) from None
 

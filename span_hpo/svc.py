@@ -22,7 +22,7 @@ from span_hpo.objective import SpanObjective
 from span_hpo.pairwise import is_wrong, rows_of_pairs
 from span_hpo.probability import class_probabilities, loo_sigmoids
 from span_hpo.solver import DEFAULT_MAX_ITER, DEFAULT_TOL
-from span_hpo.space import Params, Space
+from span_hpo.space import Params, Space, checked_params
 from span_hpo.tables import Columns
 from span_hpo.weighting import (
     ClassCosts,
@@ -62,6 +62,9 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
         database or the path of a journal; by default in memory.
     n_jobs
         Threads that run trials.
+    search
+        Another search than Optuna's, in place of all settings above from `n_trials` on: a function
+        of the `SpanObjective` that returns the chosen hyperparameters.
     scale
         What is done to the features, fitted on the training rows: "minmax" (to [0, 1]; sparse
         features are divided by their largest absolute value), "standard" or None.
@@ -111,6 +114,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
         storage: Any = None,
         study_name: str | None = None,
         n_jobs: int = 1,
+        search: Any = None,
         scale: str | None = "minmax",
         random_state: Any = None,
         progress_bar: bool = False,
@@ -130,6 +134,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
         self.storage = storage
         self.study_name = study_name
         self.n_jobs = n_jobs
+        self.search = search
         self.scale = scale
         self.random_state = random_state
         self.progress_bar = progress_bar
@@ -290,6 +295,8 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
             return {}
         if len(self.objective_.metrics) > 1:
             raise ValueError(f"`metric` must be one metric for a search, got {self.metric!r}.")
+        if self.search is not None:
+            return checked_params(self.objective_.space, self.search(self.objective_))
         n_trials = whole("n_trials", self.n_trials, at_least=1)
         try:
             from span_hpo.integrations import optuna as adapter

@@ -47,9 +47,10 @@ LAYOUT = [
     "export",
     "svc",
     "demo",
+    "engines",
     "cli",
 ]
-USE_ADAPTERS = {"svc", "demo", "cli"}  # modules that may run a whole search
+USE_ADAPTERS = {"svc", "demo", "engines"}  # modules that may run a whole search
 
 
 def imported_modules(path):

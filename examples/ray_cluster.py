@@ -1,0 +1,52 @@
+"""A search on a cluster of three nodes, one of which disappears in the middle.
+
+The nodes are simulated on this machine, with one core each. Trials of the lost node go on from
+their last report on another one.
+"""
+
+import tempfile
+import threading
+import time
+
+import ray
+from ray.cluster_utils import Cluster
+from sklearn.datasets import load_digits
+
+from span_hpo import SpanObjective
+from span_hpo.integrations.ray import best_result, params_of, tuner
+
+X, y = load_digits(return_X_y=True)
+objective = SpanObjective(X[:500] / 16, y[:500] % 2, metric="smooth_error")
+
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+ray.init(address=cluster.address, log_to_driver=False)
+print(f"{len(ray.nodes())} nodes, {ray.cluster_resources()['CPU']:.0f} cores")
+
+
+def remove_one():
+    """Take a node away while trials are running."""
+    time.sleep(8)
+    cluster.remove_node(nodes[0])
+    print("removed a node")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    threading.Thread(target=remove_one).start()
+    results = tuner(
+        objective,
+        num_samples=60,
+        seed=0,
+        scheduler=None,
+        budgets=(0.125, 0.25, 0.5, 1.0),
+        storage_path=folder,
+    ).fit()
+    best = best_result(results, objective)
+    finished = sum(result.metrics["n_rows"] == 500 for result in results)
+    print(f"{finished} of {len(results)} trials finished, {results.num_errors} errors")
+    params = params_of(best, objective)
+    print("best", ", ".join(f"{name} {value:.3g}" for name, value in params.items()), end="")
+    print(f": loss {best.metrics['loss']:.4f}")
+    print("as outside the cluster:", abs(objective(params) - best.metrics["loss"]) < 1e-12)
+ray.shutdown()
+cluster.shutdown()

@@ -1,0 +1,28 @@
+"""Ray Tune: ``tuner(objective, num_samples=64).fit()``."""
+
+try:
+    import ray.tune as _  # noqa: F401  so that a missing extra is told once, and how to get it
+except ImportError as error:
+    raise ImportError(
+        "span_hpo.integrations.ray needs Ray Tune: pip install 'span-hpo[ray]'."
+    ) from error
+
+from span_hpo.integrations.ray.searchers import StudySearch
+from span_hpo.integrations.ray.selection import best_model, best_result, finished_results, params_of
+from span_hpo.integrations.ray.spaces import search_space
+from span_hpo.integrations.ray.trainable import SpanTrainable
+from span_hpo.integrations.ray.tuners import cluster, has_run, restored_tuner, tuner
+
+__all__ = [
+    "SpanTrainable",
+    "StudySearch",
+    "best_model",
+    "best_result",
+    "cluster",
+    "finished_results",
+    "has_run",
+    "params_of",
+    "restored_tuner",
+    "search_space",
+    "tuner",
+]

@@ -1,0 +1,102 @@
+"""An Optuna study as a search algorithm of Ray Tune.
+
+Ray's own `OptunaSearch` tells Optuna that a trial which a scheduler has stopped is complete, with
+the loss of its few rows. Here it is pruned, at the number of rows it has reached. Only what Ray
+documents for search algorithms, and Optuna's ask and tell, are used.
+"""
+
+import math
+import pickle
+from pathlib import Path
+from typing import Any
+
+from optuna import Study, Trial
+from optuna.trial import TrialState
+from ray.tune.search import Searcher
+
+from span_hpo import SpanObjective
+from span_hpo.integrations.optuna import enqueue_defaults, new_study
+from span_hpo.integrations.optuna import search_space as distributions
+from span_hpo.integrations.ray.trainable import LOSS, ROWS
+
+_ATTRIBUTES = ("loo_error", "loo_error_bounds", "smooth_error", ROWS, "n_support", "n_in_bound")
+
+
+class StudySearch(Searcher):  # type: ignore[misc]  # not typed
+    """Let an Optuna study suggest the configurations of a `SpanTrainable`.
+
+    The study then holds what Ray has run: complete trials, those that a scheduler has stopped as
+    pruned with every report, and failed ones; `span_hpo.integrations.optuna.best_trial` works on
+    it.
+
+    Parameters
+    ----------
+    objective
+        What is searched.
+    study
+        The study; by default a new one in memory, with this seed.
+    seed
+        Seed of the default study.
+    with_defaults
+        Whether to begin with `SpanObjective.defaults`.
+    """
+
+    def __init__(
+        self,
+        objective: SpanObjective,
+        study: Study | None = None,
+        *,
+        seed: int | None = None,
+        with_defaults: bool = True,
+    ) -> None:
+        super().__init__(metric=LOSS, mode="min")
+        self.study = new_study(seed=seed) if study is None else study
+        self._space = distributions(objective)
+        self._all_rows = len(objective.data)
+        self._running: dict[str, Trial] = {}
+        if with_defaults:
+            enqueue_defaults(self.study, objective)
+
+    def set_search_properties(
+        self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any
+    ) -> bool:
+        """Accept what the tuner wants if it is the loss; the space is that of the objective."""
+        return metric in (None, LOSS) and mode in (None, "min") and not config
+
+    def suggest(self, trial_id: str) -> dict[str, Any]:
+        """Return the next configuration."""
+        trial = self.study.ask(self._space)
+        self._running[trial_id] = trial
+        return dict(trial.params)
+
+    def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
+        """Report the loss at the step that is its number of rows."""
+        trial = self._running.get(trial_id)
+        if trial is not None and LOSS in result:
+            trial.report(float(result[LOSS]), step=int(result[ROWS]))
+
+    def on_trial_complete(
+        self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
+    ) -> None:
+        """Tell the study how a trial has ended."""
+        trial = self._running.pop(trial_id, None)
+        if trial is None:
+            return
+        if error or not result or LOSS not in result or math.isnan(result[LOSS]):
+            self.study.tell(trial, state=TrialState.FAIL)
+            return
+        trial.report(float(result[LOSS]), step=int(result[ROWS]))
+        for name in _ATTRIBUTES:
+            trial.set_user_attr(name, result[name])
+        if result[ROWS] < self._all_rows:
+            self.study.tell(trial, state=TrialState.PRUNED)
+        else:
+            self.study.tell(trial, float(result[LOSS]))
+
+    def save(self, checkpoint_path: str) -> None:
+        """Write the study and which trials are running."""
+        Path(checkpoint_path).write_bytes(pickle.dumps((self.study, self._running)))
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Go on with what `save` has written."""
+        self.study, self._running = pickle.loads(Path(checkpoint_path).read_bytes())

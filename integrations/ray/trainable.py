@@ -1,0 +1,93 @@
+"""A `SpanObjective` as a trainable of Ray Tune."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ray import tune
+
+from span_hpo import SpanObjective
+from span_hpo.integrations.ray.spaces import config_params
+
+BUDGETS = (0.125, 0.25, 0.5, 1.0)  # shares of the rows
+LOSS, ROWS = "loss", "n_rows"
+_STATE = "state.json"
+
+
+class SpanTrainable(tune.Trainable):  # type: ignore[misc]  # not typed
+    """Evaluate a configuration on more and more rows, one budget in each step.
+
+    Used as ``tune.with_parameters(SpanTrainable, objective=objective)``, so that the data travel
+    once, through the object store; the kernel cache lives with the actor, which is reused for other
+    configurations. Each step reports `loss`, `losses` by metric, and what `Evaluation.figures`
+    holds: `n_rows`, `loo_error`, `n_support`, `n_in_bound`, `seconds` and others. A fit that fails
+    is an error of its trial.
+    """
+
+    def setup(
+        self,
+        config: dict[str, Any],
+        *,
+        objective: SpanObjective,
+        budgets: Sequence[float] = BUDGETS,
+    ) -> None:
+        """Take the objective; see `checked_budgets` for the budgets."""
+        self.objective = objective
+        self.budgets = checked_budgets(objective, budgets)
+        self.reset_config(config)
+
+    def reset_config(self, new_config: dict[str, Any]) -> bool:
+        """Begin with another configuration, in the same process."""
+        self.params = config_params(self.objective, new_config)
+        self.reports: list[dict[str, Any]] = []
+        return True
+
+    def step(self) -> dict[str, Any]:
+        """Evaluate the next budget."""
+        rows = self.budgets[len(self.reports)]
+        is_last = rows == self.budgets[-1]
+        evaluation = self.objective.evaluate(self.params, rows, certify=is_last)
+        report = {LOSS: evaluation.loss, "losses": evaluation.losses, **evaluation.figures()}
+        self.reports.append(report)
+        return {**report, "done": is_last}
+
+    def save_checkpoint(self, checkpoint_dir: str) -> None:
+        """Write what was reported so far, from which a trial goes on elsewhere."""
+        state = {"budgets": self.budgets, "reports": self.reports}
+        (Path(checkpoint_dir) / _STATE).write_text(json.dumps(state))
+
+    def load_checkpoint(self, checkpoint: str) -> None:
+        """Go on after what was reported."""
+        state = json.loads((Path(checkpoint) / _STATE).read_text())
+        if tuple(state["budgets"]) != self.budgets:
+            raise ValueError(
+                f"`budgets` must be those of the checkpoint, {state['budgets']} rows, got "
+                f"{list(self.budgets)}."
+            )
+        self.reports = state["reports"]
+
+
+def checked_budgets(objective: SpanObjective, budgets: Sequence[float]) -> tuple[int, ...]:
+    """Return increasing numbers of rows that end with all of them.
+
+    Parameters
+    ----------
+    objective
+        What is evaluated.
+    budgets
+        Numbers of rows, or shares of all rows.
+
+    Raises
+    ------
+    ValueError
+        If they do not increase, do not end with all rows, or the first has too few rows to hold
+        all classes.
+    """
+    rows = objective.budget_rows(budgets)
+    if rows[-1] != len(objective.data):
+        raise ValueError(
+            f"`budgets` must end with all {len(objective.data)} rows, got {list(budgets)}, which "
+            f"is {list(rows)} rows."
+        )
+    return rows

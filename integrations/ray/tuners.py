@@ -1,0 +1,286 @@
+"""A tuner of Ray with everything in its place."""
+
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray import cloudpickle, tune
+from ray.tune.schedulers import (
+    ASHAScheduler,
+    HyperBandScheduler,
+    MedianStoppingRule,
+    PopulationBasedTraining,
+    TrialScheduler,
+)
+from ray.tune.search import BasicVariantGenerator, SearchAlgorithm, Searcher
+
+from span_hpo import SpanObjective
+from span_hpo.checks import real, whole
+from span_hpo.integrations.ray.searchers import StudySearch
+from span_hpo.integrations.ray.spaces import search_space
+from span_hpo.integrations.ray.trainable import (
+    BUDGETS,
+    LOSS,
+    ROWS,
+    SpanTrainable,
+    checked_budgets,
+)
+from span_hpo.space import written_grid, written_params
+
+SCHEDULERS = ("asha", "hyperband", "median", "pbt")
+SEARCHES = ("optuna", "random", "grid")
+_FACTOR = 2  # of these budgets half of the trials go on to the next
+_PATIENCE = 5.0  # seconds until a cluster must answer
+_STEPS = "training_iteration"  # Ray's count of reports
+
+
+def tuner(
+    objective: SpanObjective,
+    *,
+    num_samples: int = 64,
+    scheduler: Any = "asha",
+    search: Any = None,
+    budgets: Sequence[float] = BUDGETS,
+    cpus_per_trial: float = 1,
+    max_concurrent_trials: int | None = None,
+    max_failures: int = 3,
+    timeout: float | None = None,
+    seed: int | None = None,
+    storage_path: Any = None,
+    name: str | None = None,
+    verbose: int = 0,
+) -> tune.Tuner:
+    """Return a tuner that is ready for ``fit()``.
+
+    Parameters
+    ----------
+    objective
+        What is searched.
+    num_samples
+        Number of trials; of a grid, the most that it may have.
+    scheduler
+        "asha", "hyperband", "median", "pbt", a scheduler of Ray, or None: all trials see all rows.
+    search
+        "optuna" (the default, a `StudySearch`), "random" (the default with "pbt"), "grid", or a
+        search algorithm of Ray. The first two begin with `SpanObjective.defaults`.
+    budgets
+        Rows of each step: increasing numbers or shares of rows that end with all of them. Without
+        a scheduler the default is one step.
+    cpus_per_trial
+        Cores that a trial reserves.
+    max_concurrent_trials
+        Most trials at a time; by default as many as there are cores for.
+    max_failures
+        How often a trial may lose its process before it counts as failed.
+    timeout
+        Seconds after which the run ends.
+    seed
+        Seed of the search.
+    storage_path, name
+        Folder of the results, which all nodes of a cluster must see, and name of the run within
+        it; by default in ``~/ray_results``.
+    verbose
+        How much Ray prints, from 0 to 2.
+
+    Returns
+    -------
+    The tuner. Its objective travels to every worker once, through the object store.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described, or the objective cannot be sent to workers. No worker
+        has been started then.
+    """
+    if scheduler is None and budgets is BUDGETS:
+        budgets = (1.0,)
+    rows, cpus = _checked(objective, budgets, cpus_per_trial)
+    num_samples = whole("num_samples", num_samples, at_least=1)
+    max_failures = whole("max_failures", max_failures, at_least=-1)  # -1: as often as it takes
+    if max_concurrent_trials is not None:
+        max_concurrent_trials = whole("max_concurrent_trials", max_concurrent_trials, at_least=1)
+    search = ("random" if scheduler == "pbt" else "optuna") if search is None else search
+    if scheduler == "pbt" and search != "random":
+        raise ValueError(
+            '`search` must be "random" with the scheduler "pbt", which changes the configurations '
+            f"of running trials, got {search!r}."
+        )
+    chosen = _scheduler(objective, scheduler, rows)
+    algorithm, space, samples = _search(objective, search, num_samples, seed)
+    return tune.Tuner(
+        _trainable(objective, rows, cpus),
+        param_space=space,
+        tune_config=tune.TuneConfig(
+            metric=LOSS,
+            mode="min",
+            num_samples=samples,
+            scheduler=chosen,
+            search_alg=algorithm,
+            max_concurrent_trials=max_concurrent_trials,
+            time_budget_s=None if timeout is None else real("timeout", timeout, above=0),
+            reuse_actors=True,
+        ),
+        run_config=tune.RunConfig(
+            name=name,
+            storage_path=None if storage_path is None else _absolute(storage_path),
+            failure_config=tune.FailureConfig(max_failures=max_failures),
+            # After every step but the last, which ends the trial: what a killed one goes on from.
+            checkpoint_config=tune.CheckpointConfig(
+                checkpoint_frequency=1, checkpoint_at_end=False
+            ),
+            verbose=verbose,
+        ),
+    )
+
+
+def has_run(path: Any) -> bool:
+    """Tell whether a folder holds a run that `restored_tuner` could go on with."""
+    return bool(tune.Tuner.can_restore(_absolute(path)))
+
+
+@contextmanager
+def cluster(address: str = "local") -> Iterator[None]:
+    """Join a cluster, or start one on this machine, and leave or stop it at the end.
+
+    Parameters
+    ----------
+    address
+        "local" for this machine, "auto" for the cluster that runs on it, or that of another one.
+
+    Raises
+    ------
+    ConnectionError
+        If there is none.
+    """
+    _check_reachable(address)
+    ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level="error")
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _check_reachable(address: str) -> None:
+    """Raise if nobody answers at HOST:PORT: Ray would go on trying for a quarter of an hour."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon:
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise ConnectionError(
+            f"`address` must be local, auto or that of a cluster, got {address!r}, where none "
+            f"answers ({error})."
+        ) from error
+
+
+def restored_tuner(
+    path: Any,
+    objective: SpanObjective,
+    *,
+    budgets: Sequence[float] = BUDGETS,
+    cpus_per_trial: float = 1,
+) -> tune.Tuner:
+    """Return the tuner of a run that was interrupted; its ``fit()`` finishes what is left.
+
+    Parameters
+    ----------
+    path
+        Folder of the run: `storage_path` and `name` of its tuner.
+    objective, budgets, cpus_per_trial
+        As they were.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described, or there is no run.
+    """
+    rows, cpus = _checked(objective, budgets, cpus_per_trial)
+    path = _absolute(path)
+    if not has_run(path):
+        raise ValueError(f"`path` must be the folder of a run of Ray Tune, got {path}.")
+    return tune.Tuner.restore(
+        path, trainable=_trainable(objective, rows, cpus), resume_errored=True
+    )
+
+
+def _checked(
+    objective: Any, budgets: Sequence[float], cpus_per_trial: float
+) -> tuple[tuple[int, ...], float]:
+    """Return the budgets in rows and the cores, if the objective can travel."""
+    if not isinstance(objective, SpanObjective):
+        raise TypeError(f"`objective` must be a SpanObjective, got {type(objective).__name__}.")
+    try:
+        # Not the data, which are arrays.
+        cloudpickle.dumps((objective.kernel, objective.weighting, objective.metrics))
+    except Exception as error:  # users' objects may raise anything
+        raise TypeError(
+            "`objective` must be one that can be sent to workers, got one whose kernel, weighting "
+            f"or metric cannot be pickled: {error}."
+        ) from error
+    cpus = real("cpus_per_trial", cpus_per_trial, above=0)
+    return checked_budgets(objective, budgets), cpus
+
+
+def _trainable(objective: SpanObjective, rows: tuple[int, ...], cpus: float) -> Any:
+    """Return the trainable with its data, which go to the object store now, and its cores."""
+    trainable = tune.with_parameters(SpanTrainable, objective=objective, budgets=rows)
+    return tune.with_resources(trainable, {"cpu": cpus})
+
+
+def _scheduler(objective: SpanObjective, scheduler: Any, rows: tuple[int, ...]) -> Any:
+    """Return Ray's scheduler of this name."""
+    if scheduler is None or isinstance(scheduler, TrialScheduler):
+        return scheduler
+    if scheduler == "asha":
+        return ASHAScheduler(
+            time_attr=ROWS, grace_period=rows[0], max_t=rows[-1], reduction_factor=_FACTOR
+        )
+    if scheduler == "hyperband":
+        return HyperBandScheduler(time_attr=_STEPS, max_t=len(rows), reduction_factor=_FACTOR)
+    if scheduler == "median":
+        return MedianStoppingRule(time_attr=ROWS, grace_period=rows[0], hard_stop=True)
+    if scheduler == "pbt":
+        return PopulationBasedTraining(
+            time_attr=_STEPS,
+            perturbation_interval=1,
+            hyperparam_mutations=search_space(objective),
+        )
+    raise ValueError(
+        f"`scheduler` must be one of {list(SCHEDULERS)}, a scheduler of Ray or None, got "
+        f"{scheduler!r}."
+    )
+
+
+def _search(
+    objective: SpanObjective, search: Any, num_samples: int, seed: int | None
+) -> tuple[Any, dict[str, Any], int]:
+    """Return the search algorithm, the space that it is given, and its number of samples."""
+    space = objective.space
+    if isinstance(search, StudySearch):
+        return search, {}, num_samples
+    if isinstance(search, Searcher | SearchAlgorithm):
+        return search, search_space(objective), num_samples
+    if search == "optuna":
+        return StudySearch(objective, seed=seed), {}, num_samples
+    if search == "random":
+        starts = [written_params(space, params) for params in objective.defaults()]
+        algorithm = BasicVariantGenerator(
+            points_to_evaluate=starts[:num_samples], random_state=seed
+        )
+        return algorithm, search_space(objective), num_samples
+    if search == "grid":
+        points = max(1, int(num_samples ** (1 / max(1, len(space))) * (1 + 1e-9)))
+        values = written_grid(space, objective.grid(points))
+        return None, {name: tune.grid_search(list(grid)) for name, grid in values.items()}, 1
+    raise ValueError(
+        f"`search` must be one of {list(SEARCHES)} or a search algorithm of Ray, got {search!r}."
+    )
+
+
+def _absolute(path: Any) -> str:
+    """Return a folder as Ray wants it; addresses of other storages stay."""
+    return str(path) if "://" in str(path) else str(Path(path).expanduser().absolute())
