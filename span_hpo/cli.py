@@ -9,7 +9,7 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -33,6 +33,7 @@ from span_hpo.svc import SCALES, SpanSVC, fitted_scaler
 from span_hpo.tables import (
     Samples,
     Table,
+    category_text,
     file_format,
     read_libsvm,
     read_samples,
@@ -57,7 +58,8 @@ _ARGUMENTS = {
     "groups": "--group",
     "random_state": "--seed",
     "per_class": "--C",
-    "folds": "--folds",
+    "A": "--A",
+    "B": "--B",
 }
 
 
@@ -75,6 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     try:
         cli.main(given, prog_name="span-hpo", standalone_mode=False)
         sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(_WRONG_INPUT)
     except click.ClickException as error:
         _end(error.format_message(), _WRONG_INPUT)
     except click.Abort as error:  # click's name for Ctrl-C, which is its cause
@@ -208,10 +213,12 @@ def tune(
     start = time.perf_counter()
     out = _model_path(settings.pop("out"))
     targets = {kind: out.with_name(out.name + f".{kind}") for kind in ("json", "libsvm")}
-    _check_free(targets.values(), force or resume)
+    _check_outputs(list(targets.values()), [file], force or resume)
     samples = _samples(file, settings)
     kernel, weighting = _kernel(settings), _weighting(settings, samples.y)
     engine = _engine(out, settings)
+    if "://" not in engine.place:
+        _check_outputs([Path(engine.place)], [file, *targets.values()], True)
     engine.begin(resume=resume, force=force)
     model = SpanSVC(
         kernel,
@@ -219,7 +226,7 @@ def tune(
         metric=settings["metric"],
         loo_method=loo_method,
         scale=_scale(settings),
-        **engine.settings(),
+        search=engine.chosen,
     )
     with _told_how_to_resume(engine, settings["trials"]):
         model.fit(samples.X, samples.y, scores=samples.scores, groups=samples.groups)
@@ -281,17 +288,18 @@ def predict(
 
     If FILE has labels, the error is told, too.
     """
-    _check_free([path for path in (out, features) if path is not None], force)
-    is_json = model.suffix.lower() == ".json"
-    predictor = Predictor.load(model) if is_json else Predictor.load_libsvm(model)
+    _check_outputs([path for path in (out, features) if path is not None], [model, file], force)
+    predictor = _loaded(model, file)
     rows, truth = _rows_for(predictor, file)
+    decisions = predictor.decision_function(rows)
+    if not np.isfinite(decisions).all():
+        raise ValueError(f"{file} must hold numbers of the size of the training rows, got others.")
     columns: dict[str, list[Any]] = {"prediction": predictor.predict(rows).tolist()}
     labels = predictor.labels.tolist()
     if proba:
         for label, column in zip(labels, predictor.predict_proba(rows).T, strict=True):
             columns[f"probability of {label}"] = column.tolist()
     if values:
-        decisions = predictor.decision_function(rows)
         decisions = decisions[:, None] if decisions.ndim == 1 else decisions
         pairs = [(a, b) for i, a in enumerate(labels) for b in labels[i + 1 :]]
         for (first, second), column in zip(pairs, decisions.T, strict=True):
@@ -301,14 +309,13 @@ def predict(
         error = float(np.mean([a != b for a, b in zip(truth, columns["prediction"], strict=True)]))
     if features is not None:
         _write_features(predictor, rows, truth, features)
+    if out is not None:
+        write_text(out, _as_csv(columns))
     if as_json:
-        content = json.dumps({"rows": len(columns["prediction"]), "error": error, **columns})
-    else:
-        content = _as_csv(columns)
-    if out is None:
-        click.echo(content, nl=as_json)
-    else:
-        write_text(out, content)
+        told = columns if out is None else {"out": str(out)}
+        _print_json({"rows": len(columns["prediction"]), "error": error, **told})
+    elif out is None:
+        click.echo(_as_csv(columns), nl=False)
     if error is not None and not as_json:
         click.echo(f"error {error:.4f} of {len(columns['prediction'])} rows", err=True)
 
@@ -364,9 +371,15 @@ def loo(file: Path, refit: bool | None, as_json: bool, **settings: Any) -> None:
 @_rows
 @_model
 @_refit
-@click.option("--folds", type=int, default=5, show_default=True, help="Of cross-validation.")
+@click.option(
+    "--folds",
+    type=int,
+    help="Of cross-validation.  [default: 5, or as many as the smallest class has rows]",
+)
 @_json
-def compare(file: Path, refit: bool | None, folds: int, as_json: bool, **settings: Any) -> None:
+def compare(
+    file: Path, refit: bool | None, folds: int | None, as_json: bool, **settings: Any
+) -> None:
     """Compare what the estimates of one set of hyperparameters say, and what they cost.
 
     All of them use the same kernel matrix, which is there before. Hyperparameters that are not
@@ -380,9 +393,11 @@ def compare(file: Path, refit: bool | None, folds: int, as_json: bool, **setting
             continue
         evaluation = objective.evaluate(params, loo_method=method, certify=False)
         rows.append({"estimate": title, "loss": evaluation.loss, "seconds": evaluation.seconds})
-    validation = objective.cross_validate(params, folds)
-    title = f"{folds}-fold"
-    rows.insert(2, {"estimate": title, "loss": validation.loss, "seconds": validation.seconds})
+    fewest = min(_shape(samples)["classes"].values())
+    if folds is not None or fewest > 1:
+        found = objective.cross_validate(params, min(5, fewest) if folds is None else folds)
+        title = f"{found.folds}-fold"
+        rows.insert(2, {"estimate": title, "loss": found.loss, "seconds": found.seconds})
     _print_point(
         {
             "file": str(file),
@@ -402,6 +417,10 @@ def compare(file: Path, refit: bool | None, folds: int, as_json: bool, **setting
 def demo(trials: int, picture: Path, no_picture: bool) -> None:
     """Tune an SVM on real data; print a table and draw a picture."""
     trials = whole("trials", trials, at_least=1)
+    if not no_picture:
+        _check_outputs([picture], [], True)
+        if picture.suffix not in (".png", ".pdf", ".svg"):
+            raise ValueError(f"`picture` must be a .png, .pdf or .svg file, got {str(picture)!r}.")
     run_demo(None if no_picture else picture, trials=trials, progress_bar=sys.stderr.isatty())
 
 
@@ -535,20 +554,28 @@ def _wants_refits(refit: bool | None, samples: Samples) -> bool:
 def _model_path(out: Path) -> Path:
     """Return the path of the model without its suffix."""
     out = out.with_suffix("") if out.suffix in (".json", ".libsvm") else out
-    if not out.name:
+    if out.name in ("", ".."):
         raise ValueError(f"`out` must name a file, got {str(out)!r}.")
-    if not out.parent.is_dir():
-        raise ValueError(f"`out` must be in a folder that exists, got {str(out)!r}.")
     return out
 
 
-def _check_free(paths: Iterable[Path], may_replace: bool) -> None:
-    """Raise if a file would be replaced unasked."""
-    for path in paths:
-        if path.is_dir():
-            raise ValueError(f"`out` must be a file, got the folder {str(path)!r}.")
+def _check_outputs(outputs: Sequence[Path], others: Sequence[Path], may_replace: bool) -> None:
+    """Raise if a file could not be written, or would replace one unasked or one that is read."""
+    for index, path in enumerate(outputs):
+        if any(_is_same(path, other) for other in [*others, *outputs[:index]]):
+            raise ValueError(f"{path} must be another file: it is read, or written already.")
         if path.exists() and not may_replace:
             raise ValueError(f"{path} exists already: --force replaces it, --out names another.")
+        if not path.parent.is_dir():
+            raise ValueError(f"{path} must be in a folder that exists.")
+        if not os.access(path.parent, os.W_OK):
+            raise ValueError(f"{path} must be in a folder where files can be written.")
+        if path.is_dir() and path.suffix != ".ray":
+            raise ValueError(f"{path} must be a file, got a folder.")
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    return path.resolve() == other.resolve()
 
 
 # The study.
@@ -615,10 +642,12 @@ def _told_how_to_resume(engine: Engine, trials: int) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         done = engine.finished()
+        if not done:
+            raise KeyboardInterrupt("No trial has finished: nothing is kept.") from None
         command = [part for part in sys.argv[1:] if part not in ("--resume", "--force")]
         again = shlex.join(["span-hpo", *command, "--resume"])
         message = f"{done} of {trials} trials are kept in {engine.place}. Go on with: {again}"
-        if done and isinstance(engine, OptunaEngine):
+        if isinstance(engine, OptunaEngine):
             message += f" (or save the best of them: {again} --trials {done})"
         raise KeyboardInterrupt(message) from None
 
@@ -633,10 +662,7 @@ def _rows_for(predictor: Predictor, file: Path) -> tuple[Any, list[Any] | None]:
         if predictor.columns is None:
             predictor.features(table)  # raises
         assert predictor.columns is not None
-        for name, categories in predictor.columns.unknown(table).items():
-            shown = ", ".join(categories[:5]) + ("..." if len(categories) > 5 else "")
-            click.echo(f"Note: column {name!r} has unknown categories: {shown}.", err=True)
-        return table, _known_labels(table, predictor)
+        return predictor.columns.encoded(table), _known_labels(table, predictor)
     if predictor.columns is not None:
         names = [column.name for column in predictor.columns.features]
         raise ValueError(
@@ -645,8 +671,25 @@ def _rows_for(predictor: Predictor, file: Path) -> tuple[Any, list[Any] | None]:
         )
     wanted = predictor.support_vectors.shape[1]
     X, y = read_libsvm(file, wanted)
+    if X.shape[1] > wanted:
+        click.echo(
+            f"Note: features {wanted + 1} to {X.shape[1]} of {file} are left out, which no "
+            "training row has.",
+            err=True,
+        )
     known = set(predictor.labels.tolist())
-    return X, y.tolist() if set(y.tolist()) <= known else None
+    return X[:, :wanted], y.tolist() if set(y.tolist()) <= known else None
+
+
+def _loaded(model: Path, file: Path) -> Predictor:
+    """Return the model; one of LIBSVM with as many features as the file has, as LIBSVM does."""
+    if model.suffix.lower() == ".json":
+        return Predictor.load(model)
+    predictor = Predictor.load_libsvm(model)
+    if file_format(file) != "libsvm":
+        return predictor
+    used = predictor.support_vectors.shape[1]
+    return Predictor.load_libsvm(model, n_features=read_libsvm(file, used)[0].shape[1])
 
 
 def _known_labels(table: Table, predictor: Predictor) -> list[Any] | None:
@@ -655,9 +698,9 @@ def _known_labels(table: Table, predictor: Predictor) -> list[Any] | None:
     target = predictor.columns.target
     if target not in table.columns:
         return None
-    by_text = {str(label): label for label in predictor.labels.tolist()}
+    by_text = {category_text(label): label for label in predictor.labels.tolist()}
     try:
-        texts = [str(label) for label in table.labels(target).tolist()]
+        texts = table.texts(target)
     except ValueError:  # some are missing: these rows are to be predicted
         return None
     return [by_text[text] for text in texts] if set(texts) <= set(by_text) else None
@@ -736,7 +779,8 @@ def _print_tuned(result: dict[str, Any], places: str) -> None:
         "rows": _shown_shape(result),
         "trials": f"{result['trials']} in {result['seconds']:.1f} s",
         "chosen": _shown_params(result["best_params"]) or "nothing was searched",
-        "loss": f"{result['metric']} {result['best_loss']:.4f} (optimistic: it was selected)",
+        "loss": f"{_loss_name(result['metric'])} = {result['best_loss']:.4f} (optimistic: it was "
+        "selected)",
         "LOO error": f"{result['loo_error']:.4f} by the search's estimate, which proves that the "
         f"exact one is between {low:.4f} and {high:.4f}",
         "exact": f"{result['exact_error']:.4f}, proven along dual paths",
@@ -767,7 +811,7 @@ def _print_point(result: dict[str, Any], as_json: bool) -> None:
         )
     rows = result["estimates"]
     names = [name for name in rows[0] if name != "estimate"]
-    titles = {"loss": result["metric"], "at_least": "at least", "at_most": "at most"}
+    titles = {"loss": _loss_name(result["metric"]), "at_least": "at least", "at_most": "at most"}
     width = max(len(row["estimate"]) for row in rows)
     heads = [titles.get(name, name) for name in names]
     if result["metric"] == "error" and "error" in names:
@@ -781,6 +825,11 @@ def _print_point(result: dict[str, Any], as_json: bool) -> None:
         line = "".join(f"{cell:>{w}}" for cell, w in zip(cells, widths, strict=True))
         click.echo(f"{row['estimate']:<{width}}{line}")
     _print_groups(result.get("groups"))
+
+
+def _loss_name(metric: str) -> str:
+    """Return what is minimised, where that is one minus the metric."""
+    return f"1 - {metric}" if metric in ("auc", "average_precision", "f1", "mcc") else metric
 
 
 def _print_groups(groups: dict[str, dict[str, Any]] | None) -> None:

@@ -51,7 +51,8 @@ def run_demo(picture: Path | None, *, trials: int = 150, progress_bar: bool = Tr
     _, seconds = _timed(
         lambda: adapter.search(study, objective, n_trials=trials, progress_bar=progress_bar)
     )
-    spent = [trial.user_attrs["seconds"] for trial in study.trials]
+    trials_done = adapter.finished_trials(study)
+    spent = [trial.user_attrs["seconds"] for trial in trials_done]
     click.echo(
         f"\nSearched in {seconds:.1f} s; {1e3 * np.median(spent):.1f} ms a fit in the median."
     )
@@ -74,9 +75,9 @@ def run_demo(picture: Path | None, *, trials: int = 150, progress_bar: bool = Tr
     for title, error, cost in rows:
         click.echo(f"{title:43}{error:8.4f}{cost:10.4f}")
 
-    losses = np.array([trial.value for trial in study.trials])
+    losses = np.array([trial.value for trial in trials_done])
     test_errors = np.array(
-        [test_error(adapter.params_of(trial, objective)) for trial in study.trials]
+        [test_error(adapter.params_of(trial, objective)) for trial in trials_done]
     )
     click.echo(
         f"\nTest error of the first trial, with default hyperparameters, {test_errors[0]:.4f}, of "

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from span_hpo.objective import SpanObjective
+from span_hpo.svc import sampler_seed
 
 
 class Engine(Protocol):
@@ -25,8 +26,8 @@ class Engine(Protocol):
     def begin(self, *, resume: bool, force: bool) -> None:
         """See that a search is resumed if and only if that is wanted."""
 
-    def settings(self) -> dict[str, Any]:
-        """Return the arguments of a `SpanSVC` that searches so."""
+    def chosen(self, objective: SpanObjective) -> dict[str, Any]:
+        """Run the trials and return the hyperparameters of the best one."""
 
     def finished(self) -> int:
         """Return how many trials have finished so far."""
@@ -46,47 +47,57 @@ class OptunaEngine:
     jobs: int
     seed: int | None
     progress_bar: bool
+    _replaces: bool = field(default=False, init=False)
 
     def begin(self, *, resume: bool, force: bool) -> None:
         """Raise unless there is a study to resume, or none that would be mixed with this one."""
-        adapter = self._adapter()
-        has_trials = adapter.trial_count(self.place, self.name) > 0
+        has_trials = self._adapter().trial_count(self.place, self.name) > 0
         if resume and not has_trials:
             raise ValueError(
                 f"`resume` needs a study, but {self.place} has none called {self.name!r}."
             )
-        if not has_trials:
-            return
-        if resume:
-            study = adapter.new_study(storage=self.place, study_name=self.name)
-            adapter.abandoned_trials(study, fail=True)  # of a process that was killed
-        elif force:
-            adapter.delete_study(self.place, self.name)
-        else:
+        if has_trials and not resume and not force:
             raise ValueError(
                 f"{self.place} has a study {self.name!r} already: --resume goes on with it, "
                 "--force begins anew."
             )
+        self._replaces = has_trials and not resume
 
-    def settings(self) -> dict[str, Any]:
-        """Return the arguments of a `SpanSVC` that searches so."""
-        return {
-            "n_trials": self.trials,
-            "timeout": self.timeout,
-            "sampler": self.sampler,
-            "pruner": self.pruner,
-            "budgets": self.budgets,
-            "storage": self.place,
-            "study_name": self.name,
-            "n_jobs": self.jobs,
-            "random_state": self.seed,
-            "progress_bar": self.progress_bar,
-        }
+    def chosen(self, objective: SpanObjective) -> dict[str, Any]:
+        """Run the trials and return the hyperparameters of the best one."""
+        adapter = self._adapter()
+        adapter.OptunaObjective(objective, budgets=self.budgets)  # raises before any study
+        if self._replaces:
+            adapter.delete_study(self.place, self.name)
+            self._replaces = False
+        try:
+            study = adapter.new_study(
+                sampler=self.sampler,
+                pruner=self.pruner,
+                storage=self.place,
+                study_name=self.name,
+                seed=sampler_seed(self.seed),
+            )
+            adapter.abandoned_trials(study, fail=True)  # of a process that was killed
+            adapter.search(
+                study,
+                objective,
+                n_trials=self.trials,
+                budgets=self.budgets,
+                timeout=self.timeout,
+                n_jobs=self.jobs,
+                progress_bar=self.progress_bar,
+            )
+        except adapter.STORAGE_ERRORS as error:
+            reason = str(error).strip().splitlines()[0]
+            raise OSError(f"{self.place} cannot be used: {reason}.") from error
+        params: dict[str, Any] = adapter.params_of(adapter.best_trial(study), objective)
+        return params
 
     def finished(self) -> int:
         """Return how many trials have finished so far."""
         adapter = self._adapter()
-        if not adapter.trial_count(self.place, self.name):
+        if self._replaces or not adapter.trial_count(self.place, self.name):
             return 0
         study = adapter.new_study(storage=self.place, study_name=self.name)
         return len(adapter.finished_trials(study))
@@ -116,6 +127,7 @@ class RayEngine:
     cpus_per_trial: float
     progress_bar: bool
     _resumes: bool = field(default=False, init=False)
+    _replaces: bool = field(default=False, init=False)
     _done: int = field(default=0, init=False)
 
     def begin(self, *, resume: bool, force: bool) -> None:
@@ -123,17 +135,12 @@ class RayEngine:
         exists = self._adapter().has_run(self._path)
         if resume and not exists:
             raise ValueError(f"`resume` needs a run of Ray Tune, but {self._path} is none.")
-        if exists and not resume:
-            if not force:
-                raise ValueError(
-                    f"{self._path} is a run already: --resume goes on with it, --force begins anew."
-                )
-            shutil.rmtree(self._path)
+        if exists and not resume and not force:
+            raise ValueError(
+                f"{self._path} is a run already: --resume goes on with it, --force begins anew."
+            )
         self._resumes = resume
-
-    def settings(self) -> dict[str, Any]:
-        """Return the arguments of a `SpanSVC` that searches so."""
-        return {"search": self._chosen}
+        self._replaces = exists and not resume
 
     def finished(self) -> int:
         """Return how many trials have finished so far."""
@@ -143,7 +150,7 @@ class RayEngine:
     def _path(self) -> str:
         return f"{self.place.rstrip('/')}/{self.name}"
 
-    def _chosen(self, objective: SpanObjective) -> dict[str, Any]:
+    def chosen(self, objective: SpanObjective) -> dict[str, Any]:
         """Run the trials and return the hyperparameters of the best one."""
         adapter = self._adapter()
         common = {"budgets": self.budgets, "cpus_per_trial": self.cpus_per_trial}
@@ -152,6 +159,8 @@ class RayEngine:
             if self._resumes:
                 tuner = adapter.restored_tuner(self._path, objective, **common)
             else:
+                if self._replaces:
+                    shutil.rmtree(self._path)
                 tuner = adapter.tuner(
                     objective,
                     num_samples=self.trials,

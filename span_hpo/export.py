@@ -1,7 +1,11 @@
 """A fitted model as a file: LIBSVM's text format, or JSON; both load without pickle."""
 
+import errno
 import json
 import math
+import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -556,11 +560,35 @@ def _plain_number(value: Any) -> Any:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a file in one step: a crash leaves the old one, never half of a new one."""
-    path = Path(path)
-    draft = path.with_name(path.name + ".part")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+    """Write a file in one step: a crash leaves the old one, never half of a new one.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written, or something else than a file is there.
+    """
+    path = Path(path).resolve()  # of a link, the file that it leads to
+    if path.exists() and not path.is_file():
+        raise FileExistsError(errno.EEXIST, "something is there that is not a file", str(path))
+    handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        if path.exists():
+            shutil.copymode(path, draft)
+        else:
+            Path(draft).chmod(0o666 & ~_umask())
+        os.replace(draft, path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    """Return what is taken from the rights of new files; it can only be read by setting it."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
 
 
 _KERNEL_FUNCTIONS: dict[str, Callable[..., FloatArray]] = {

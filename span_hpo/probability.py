@@ -19,8 +19,8 @@ def class_probabilities(
     """Return the probability of every class, shape (m, k).
 
     Several classes are coupled from their pairs. Where the most probable class is not the one that
-    is predicted, because calibration has moved the border, both get the mean of their
-    probabilities.
+    is predicted, because calibration has moved the border, it and all that are more probable get
+    the mean of their probabilities.
 
     Parameters
     ----------
@@ -88,9 +88,10 @@ def _coupled(sigmoids: Sequence[PlattSigmoid], values: FloatArray, n_classes: in
 
 def _agreeing(probabilities: FloatArray, predicted: IndexArray) -> FloatArray:
     """Return probabilities whose largest belongs to the class that is predicted."""
-    rows = rows_of(probabilities.argmax(axis=1) != predicted)
-    top, own = probabilities[rows].argmax(axis=1), predicted[rows]
-    shared = (probabilities[rows, top] + probabilities[rows, own]) / 2
-    probabilities[rows, top] = shared * (1 - _TIE)
-    probabilities[rows, own] = shared * (1 + _TIE)
+    for row in rows_of(probabilities.argmax(axis=1) != predicted):
+        own = probabilities[row, predicted[row]]
+        level = probabilities[row] >= own
+        shared = probabilities[row, level].mean()
+        probabilities[row, level] = shared * (1 - _TIE)
+        probabilities[row, predicted[row]] = shared * (1 + _TIE * (level.sum() - 1))
     return probabilities

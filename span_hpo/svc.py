@@ -232,7 +232,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
         Platt's sigmoid of the decision values, fitted to the leave-one-out decision values: every
         training row calibrates, and none its own model. Several classes are coupled from their
         pairs. Where the most probable class is not the one that is predicted, because calibration
-        has moved the border, both get the mean of their probabilities.
+        has moved the border, it and all that are more probable get the mean.
         """
         features = self._features(X)
         model = self.estimator_
@@ -311,7 +311,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
             pruner=self.pruner,
             storage=self.storage,
             study_name=self.study_name,
-            seed=int(check_random_state(self.random_state).randint(_LARGEST_SEED)),
+            seed=sampler_seed(self.random_state),
         )
         adapter.search(
             self.study_,
@@ -323,6 +323,11 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
             progress_bar=self.progress_bar,
         )
         return adapter.params_of(adapter.best_trial(self.study_), self.objective_)
+
+
+def sampler_seed(random_state: Any) -> int:
+    """Return the seed of a sampler for a `random_state` of scikit-learn."""
+    return int(check_random_state(random_state).randint(_LARGEST_SEED))
 
 
 def as_scale(scale: Any) -> str | None:

@@ -5,6 +5,8 @@ import csv
 import gzip
 import math
 import re
+import warnings
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,6 +33,7 @@ _MOST_FEATURES = 10**7  # of a LIBSVM file that is believed
 _MOST_SHOWN = 40  # characters of a cell in a message
 _DENSE_SHARE = 0.25  # of entries that are not 0, from which a LIBSVM file is held as an array
 _LARGEST_LABEL = 2**53  # beyond it floats are not whole numbers one by one
+_FORMATTED = re.compile(r"[-+]?[\d.,' ]*\d[\d.,' ]*%?")  # 0,5 and 1'000 and 12%
 _LIBSVM_LINE = re.compile(r"[^\s:]+(\s+[^\s:]+:[^\s:]+)*\s*$")
 
 
@@ -74,7 +77,7 @@ class Table:
         ValueError
             If a cell is missing.
         """
-        return [_text(cell) for cell in self._present(name)]
+        return [category_text(cell) for cell in self._present(name)]
 
     def numbers(self, name: str) -> FloatArray:
         """Return a column as finite numbers.
@@ -113,10 +116,10 @@ class Table:
         )
 
     def labels(self, name: str) -> Array:
-        """Return a column as labels: whole numbers, numbers, or text."""
+        """Return a column as labels: whole numbers, or text."""
         cells = self._present(name)
-        numbers = np.array([_number(cell) for cell in cells], dtype=float)
-        return whole_labels(numbers) if np.isfinite(numbers).all() else np.array(self.texts(name))
+        numbers = whole_labels(np.array([_number(cell) for cell in cells], dtype=float))
+        return numbers if numbers.dtype.kind == "i" else np.array([str(cell) for cell in cells])
 
     def _present(self, name: str) -> list[Any]:
         """Return the cells of a column, none of which is missing."""
@@ -198,6 +201,9 @@ class Columns:
     def encoded(self, table: Table) -> FloatArray:
         """Return the features of all rows, shape (l, d).
 
+        Categories that were not there in training are 0 in all features of their column, with a
+        warning.
+
         Raises
         ------
         ValueError, TypeError
@@ -209,9 +215,16 @@ class Columns:
                 f"{table.source} must have the columns {_listed(missing)}, got "
                 f"{_listed(table.columns)}."
             )
+        for name, categories in self._unknown(table).items():
+            shown = ", ".join(categories[:5]) + (", ..." if len(categories) > 5 else "")
+            warnings.warn(
+                f"column {name!r} of {table.source} has categories that were not there in "
+                f"training: {shown}.",
+                stacklevel=2,
+            )
         return np.hstack([column.features(table) for column in self.features])
 
-    def unknown(self, table: Table) -> dict[str, list[str]]:
+    def _unknown(self, table: Table) -> dict[str, list[str]]:
         """Return the categories of a table that were not there in training, by column."""
         found = {
             column.name: sorted(set(table.texts(column.name)) - set(column.categories))
@@ -314,7 +327,7 @@ def read_samples(
         if given:
             raise ValueError(
                 f"`{given[0]}` must not be given for a file in LIBSVM's format, which has no named "
-                f"columns, got {named[given[0]]!r}."
+                f"columns, got {named[given[0]]!r}. (Tables are called .csv, .tsv or .parquet.)"
             )
         X, y = read_libsvm(path)
         return Samples(X, _checked_labels(y, f"labels of {path}"))
@@ -336,20 +349,25 @@ def read_samples(
                 f"`{argument}` must be a column of {table.source}, one of "
                 f"{_listed(table.columns)}, got {unknown[0]!r}."
             )
-    other = {target, score, group, *drop}
-    if len(table) == 0:
-        raise ValueError(f"{table.source} must have rows, got only the names of the columns.")
+    if "" in table.columns and "" not in drop:
+        raise ValueError(
+            f"the columns of {table.source} must have names, got one without (an index?). Give it "
+            "a name, or `drop` ''."
+        )
+    other = [name for name in (target, score, group, *drop) if name is not None]
     y = _checked_labels(table.labels(target), f"column {target!r} of {table.source}")
     features = [
         _fitted_column(table, name, name in category) for name in table.columns if name not in other
     ]
     if not features:
-        raise ValueError(f"{table.source} must have a column for features, got none but {other}.")
+        raise ValueError(
+            f"{table.source} must have a column for features, got none but {_listed(other)}."
+        )
     columns = Columns(target, tuple(features))
     return Samples(
         columns.encoded(table),
         y,
-        {score: table.numbers(score)} if score else None,
+        {score: _unit_score(table, score)} if score else None,
         np.array(table.texts(group), dtype=object) if group else None,
         columns,
         table.lines,
@@ -367,6 +385,8 @@ def read_table(path: str | Path) -> Table:
     table = _read_csv(Path(path)) if file_format(path) == "csv" else _read_parquet(Path(path))
     if not table.columns:
         raise ValueError(f"{path} must have columns, got none.")
+    if len(table) == 0:
+        raise ValueError(f"{path} must have rows, got only the names of the columns.")
     return table
 
 
@@ -378,7 +398,7 @@ def read_libsvm(path: str | Path, n_features: int | None = None) -> tuple[Any, A
     path
         The file.
     n_features
-        Number of features; entries of further ones are left out. By default as many as there are.
+        Least number of features; there may be more. By default as many as are used.
 
     Returns
     -------
@@ -404,7 +424,7 @@ def read_libsvm(path: str | Path, n_features: int | None = None) -> tuple[Any, A
     if not (np.isfinite(y).all() and np.isfinite(X.data).all()):
         raise ValueError(_libsvm_fault(content, path, None))
     if n_features is not None:
-        X.resize(X.shape[0], n_features)
+        X.resize(X.shape[0], max(n_features, X.shape[1]))
     elif X.nnz == 0:
         raise ValueError(f"{path} must have a feature, got only labels.")
     dense = X.nnz >= _DENSE_SHARE * X.shape[0] * X.shape[1]
@@ -412,11 +432,11 @@ def read_libsvm(path: str | Path, n_features: int | None = None) -> tuple[Any, A
 
 
 def whole_labels(numbers: FloatArray) -> Array:
-    """Return labels as whole numbers, if that is what they are."""
+    """Return labels as whole numbers if that is what they are, else as text."""
     whole = np.abs(numbers) < _LARGEST_LABEL
     if whole.all() and (numbers == np.round(numbers)).all():
         return numbers.astype(np.int64)
-    return numbers
+    return np.array([repr(number) for number in numbers.tolist()])
 
 
 def _libsvm_fault(content: bytes, path: str | Path, error: Exception | None) -> str:
@@ -448,6 +468,12 @@ def _fitted_column(table: Table, name: str, is_category: bool) -> Column:
     if not is_category and table.holds_numbers(name):
         return Column(name)
     categories = sorted(set(table.texts(name)))
+    if not is_category and all(_FORMATTED.fullmatch(text) for text in categories):
+        raise ValueError(
+            f"{table.place(0, name)} must be a number such as 1234.5, got "
+            f"{_shown(table.texts(name)[0])}. If the column holds categories, name it in "
+            "`category`."
+        )
     if len(categories) > _MOST_CATEGORIES:
         raise ValueError(
             f"column {name!r} of {table.source} must hold numbers or at most {_MOST_CATEGORIES} "
@@ -455,6 +481,17 @@ def _fitted_column(table: Table, name: str, is_category: bool) -> Column:
             "If it tells nothing about the labels, `drop` it."
         )
     return Column(name, tuple(categories))
+
+
+def _unit_score(table: Table, name: str) -> FloatArray:
+    scores = table.numbers(name)
+    outside = np.flatnonzero((scores < 0) | (scores > 1))
+    if len(outside):
+        row = int(outside[0])
+        raise ValueError(
+            f"{table.place(row, name)} must be a score in [0, 1], got {scores[row]:g}."
+        )
+    return scores
 
 
 def _checked_labels(labels: Array, what: str) -> Array:
@@ -470,7 +507,7 @@ def _checked_labels(labels: Array, what: str) -> Array:
 def _read_csv(path: Path) -> Table:
     try:
         with _opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-            first = file.readline()
+            first = re.sub(r'"[^"]*"', "", file.readline())
             file.seek(0)
             delimiter = "\t" if ".tsv" in path.suffixes else max(_DELIMITERS, key=first.count)
             reader = csv.reader(file, delimiter=delimiter, strict=True)
@@ -506,6 +543,8 @@ def _read_parquet(path: Path) -> Table:
         pass
     try:
         table = parquet.ParquetFile(path).read()
+        stored = (table.schema.pandas_metadata or {}).get("index_columns", [])
+        table = table.drop_columns([name for name in stored if name in table.column_names])
         names = [str(name) for name in table.column_names]
         _check_names(names, path)
         columns = [np.asarray(column.to_pylist(), dtype=_kind(column)) for column in table.columns]
@@ -543,8 +582,8 @@ def _opened(path: Path, mode: str, **options: Any) -> Iterator[IO[Any]]:
     with opener(path, mode, **options) as file:
         try:
             yield file
-        except (EOFError, gzip.BadGzipFile) as error:
-            raise ValueError(f"{path} must be a whole compressed file: {error}.") from error
+        except (EOFError, OSError, zlib.error) as error:
+            raise ValueError(f"{path} must be a whole file: {error}.") from error
 
 
 def _has_no_value(cell: Any) -> bool:
@@ -553,6 +592,8 @@ def _has_no_value(cell: Any) -> bool:
 
 def _number(cell: Any) -> float:
     """Return the number that a cell holds, NaN if it holds none."""
+    if isinstance(cell, bool):
+        return math.nan
     try:
         return math.nan if isinstance(cell, str) and "_" in cell else float(cell)
     except ValueError:
@@ -561,11 +602,17 @@ def _number(cell: Any) -> float:
         return math.inf
 
 
-def _text(cell: Any) -> str:
-    """Return a cell as text: 1 and 1.0 are the same category."""
-    if isinstance(cell, float) and cell.is_integer() and abs(cell) < _LARGEST_LABEL:
-        return str(int(cell))
-    return str(cell).strip()
+def category_text(cell: Any) -> str:
+    """Return a cell as the text of a category, which 1 and 1.0, or true and TRUE, share.
+
+    A program that reads a CSV file may have turned them into numbers.
+    """
+    number = _number(cell)
+    if math.isfinite(number):
+        is_whole = number.is_integer() and abs(number) < _LARGEST_LABEL
+        return str(int(number)) if is_whole else repr(number)
+    text = str(cell).strip()
+    return text.lower() if text.lower() in ("true", "false") else text
 
 
 def _shown(cell: Any) -> str:

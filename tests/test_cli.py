@@ -375,8 +375,11 @@ def test_libsvm_files(kind, capsys):
     assert found["error"] == np.mean(np.array(found["prediction"]) != y[1::2])
     total = sum(np.array(found[f"probability of {label}"]) for label in (0, 1, 2))
     np.testing.assert_allclose(total, 1.0)
+    svmutil = pytest.importorskip("libsvm.svmutil")
     by_text = json.loads(call("predict", "model.libsvm", "test", "--json", capsys=capsys))
-    assert len(by_text["prediction"]) == 75  # on features that nobody has scaled
+    labels, rows = svmutil.svm_read_problem("test")  # features that nobody has scaled
+    theirs, _, _ = svmutil.svm_predict(labels, rows, svmutil.svm_load_model("model.libsvm"), "-q")
+    assert by_text["prediction"] == theirs
 
 
 def test_prediction_of_a_terminal_user(tmp_path):
@@ -409,7 +412,9 @@ def test_unknown_categories_are_told(tmp_path):
         text=True,
         check=True,
     )
-    assert "column 'town' has unknown categories: Rome." in found.stderr
+    assert "column 'town' of new.csv has categories that were not there in training: Rome." in (
+        found.stderr
+    )
 
 
 WRONG = {
@@ -439,7 +444,7 @@ WRONG = {
         "--score must go with a weighting",
     ),
     "score outside": (("loo", "rows.csv", "--target", "label", "--score", "z"), r"\[0, 1\]"),
-    "steepness": (("loo", "rows.csv", "--target", "label", "--A", 1), "`A` must not be given"),
+    "steepness": (("loo", "rows.csv", "--target", "label", "--A", 1), "--A must not be given"),
     "budgets": (
         ("tune", "rows.csv", "--target", "label", "--budgets", "1,x"),
         "--budgets must be numbers",
@@ -452,10 +457,10 @@ WRONG = {
     "no study": (("tune", "rows.csv", "--target", "label", "--resume"), "--resume needs a study"),
     "folder of out": (
         ("tune", "rows.csv", "--target", "label", "--out", "gone/model"),
-        "--out must be in a folder",
+        "gone/model.json must be in a folder",
     ),
     "storage": (
-        ("tune", "rows.csv", "--target", "label", "--storage", "rows.csv"),
+        ("tune", "rows.csv", "--target", "label", "--storage", __file__),
         "--storage must be the URL",
     ),
     "database": (
@@ -529,6 +534,57 @@ def test_models_and_files_must_match(capsys):
     moons_table().drop(columns="z").to_csv("short.csv", index=False)
     error = call("predict", "model.json", "short.csv", capsys=capsys, code=2)
     assert "must have the columns 'z'" in error
+
+
+def test_wrong_input_keeps_a_study(capsys):
+    """--force deletes a study only when its first trial begins."""
+    command = ("tune", "rows.csv", "--target", "label", "--seed", 0)
+    call(*command, "--trials", 4, capsys=capsys)
+    for wrong in (("--score", "x"), ("--budgets", "0.5,0.1"), ("--target", "x"), ("--trials", 0)):
+        call(*command, *wrong, "--force", capsys=capsys, code=2)
+    call(*command, "--C", 1, "--gamma", 1, "--force", capsys=capsys)  # searches nothing
+    found = json.loads(call(*command, "--resume", "--trials", 5, "--json", capsys=capsys))
+    assert found["trials"] == 5
+
+
+def test_files_that_are_read_are_not_written(tmp_path, capsys):
+    """Not even --force replaces the input, the model, or one output by another."""
+    dump_svmlight_file(*two_moons(40), "rows.libsvm", zero_based=False)
+    call("tune", "rows.csv", "--target", "label", "--trials", 2, "--seed", 0, capsys=capsys)
+    before = hashes(tmp_path)
+    for arguments in (
+        ("tune", "rows.libsvm", "--out", "rows", "--force"),
+        ("tune", "rows.csv", "--target", "label", "--out", "h", "--storage", "h.json"),
+        ("tune", "rows.csv", "--target", "label", "--out", "h", "--storage", "rows.csv"),
+        ("predict", "model.json", "rows.csv", "--out", "rows.csv", "--force"),
+        ("predict", "model.json", "rows.csv", "--out", "model.json", "--force"),
+        ("predict", "model.json", "rows.csv", "--out", "x", "--features", "x"),
+    ):
+        error = call(*arguments, capsys=capsys, code=2)
+        assert "must be another file" in error
+    assert hashes(tmp_path) == before
+
+
+def test_resumed_searches_look_at_new_points(capsys):
+    """The same seed does not repeat the random points of an earlier call."""
+    command = ("tune", "rows.csv", "--target", "label", "--seed", 0, "--sampler", "random")
+    call(*command, "--trials", 8, capsys=capsys)
+    call(*command, "--trials", 14, "--resume", capsys=capsys)
+    text = Path("model.journal").read_text()
+    values = re.findall(r'"param_name":"gamma","param_value_internal":([\d.e-]+)', text)
+    drawn = values[4:]  # the first four are defaults
+    assert len(drawn) == 10
+    assert len(set(drawn)) == 10
+
+
+def test_resume_checks_also_when_nothing_is_left(capsys):
+    """A study of other data or fixed values is refused even if it has all its trials."""
+    command = ("tune", "rows.csv", "--target", "label", "--seed", 0, "--trials", 3, "--resume")
+    call(*command[:-1], "--gamma", 0.5, capsys=capsys)
+    error = call(*command, "--gamma", 0.7, capsys=capsys, code=2)
+    assert "kernel was" in error
+    moons_table(130).to_csv("rows.csv", index=False)
+    assert "rows was 120" in call(*command, "--gamma", 0.5, capsys=capsys, code=2)
 
 
 def test_broken_pipe(tmp_path):

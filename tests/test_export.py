@@ -1,4 +1,5 @@
 import json
+import os
 
 import numpy as np
 import pytest
@@ -251,13 +252,22 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
     predictor.save(path)
     before = path.read_bytes()
 
-    def interrupted(self, *args, **kwargs):
+    def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pathlib.Path.write_text", interrupted)
+    monkeypatch.setattr("os.replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
         predictor.save(path)
     assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+    monkeypatch.undo()
+    link = tmp_path / "link.json"
+    link.symlink_to(path)
+    predictor.save(link)
+    assert link.is_symlink()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileExistsError, match="not a file"):
+        predictor.save(tmp_path / "pipe")
 
 
 def test_parameters_that_json_does_not_know(tmp_path):

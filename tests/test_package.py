@@ -1,6 +1,7 @@
 """The package as a whole: its face, its layout, its version."""
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -95,7 +96,7 @@ def test_only_the_border_knows_a_solver():
     assert users == {"piqp": {"qp"}, "sklearn.svm": {"libsvm", "objective"}}
 
 
-@pytest.mark.parametrize("framework", ["optuna"])
+@pytest.mark.parametrize("framework", ["flaml", "optuna", "ray"])
 def test_only_an_adapter_knows_its_framework(framework):
     """A framework is imported by its own adapter, never by the core."""
     adapter = ROOT / "integrations" / framework
@@ -108,10 +109,12 @@ def test_only_an_adapter_knows_its_framework(framework):
         assert adapters <= (module in USE_ADAPTERS)
 
 
-def test_adapters_list_what_is_public():
+@pytest.mark.parametrize("framework", ["flaml", "optuna", "ray"])
+@pytest.mark.filterwarnings("ignore")  # of the frameworks
+def test_adapters_list_what_is_public(framework):
     """Public names of an adapter are there, sorted and documented."""
-    from span_hpo.integrations import optuna as adapter
-
+    pytest.importorskip(framework)
+    adapter = importlib.import_module(f"span_hpo.integrations.{framework}")
     assert list(adapter.__all__) == sorted(adapter.__all__, key=_ruff_order)
     for name in adapter.__all__:
         assert getattr(adapter, name).__doc__, name

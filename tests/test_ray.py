@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import signal
@@ -134,7 +135,9 @@ def test_failed_trials_are_failures(cluster, tmp_path):
     assert states["FAIL"] == results.num_errors > 0
     assert states["COMPLETE"] == 3 - results.num_errors > 0
     assert params_of(best_result(results, objective), objective) == {"gamma": 0.1}
-    with pytest.raises(ValueError, match=r"trials, \d of them with errors. The last one: .*narrow"):
+    with pytest.raises(
+        ValueError, match=r"(?s)trials, \d of them with errors. The last one: .*narrow"
+    ):
         best_result([result for result in results if result.error is not None], objective)
 
 
@@ -436,3 +439,43 @@ except ImportError as error:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert "pip install 'span-hpo[ray]'" in found.stdout
+
+
+def test_command_line(tmp_path):
+    """`tune --engine ray` prints what Optuna's engine does; a finished run is not repeated."""
+    X, y = two_moons(120)
+    rows = "".join(f"{a},{b},{label}\n" for (a, b), label in zip(X, y, strict=True))
+    (tmp_path / "rows.csv").write_text("a,b,label\n" + rows)
+
+    def tune_rows(*options, code=0):
+        found = subprocess.run(
+            [
+                *(sys.executable, "-c", "from span_hpo.cli import main; main()"),
+                *("tune", "rows.csv", "--target", "label", "--seed", "0", "--json", *options),
+            ],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert found.returncode == code, found.stderr
+        assert "Traceback" not in found.stderr
+        return json.loads(found.stdout) if code == 0 else found.stderr
+
+    command = ("--engine", "ray", "--scheduler", "asha", "--trials", "12", "--out", "by_ray")
+    by_ray = tune_rows(*command)
+    by_optuna = tune_rows("--trials", "12", "--out", "by_optuna")
+    assert set(by_ray) == set(by_optuna)
+    assert by_ray["trials"] == 12
+    objective = SpanObjective((X - X.min(axis=0)) / np.ptp(X, axis=0), y)
+    assert by_ray["best_loss"] == pytest.approx(objective(by_ray["best_params"]), abs=1e-12)
+    assert "exists already" in tune_rows(*command, code=2)
+    again = tune_rows(*command, "--resume")
+    assert again["best_params"] == by_ray["best_params"]
+    assert "--pruner must not be given" in tune_rows(
+        *command, "--resume", "--pruner", "median", code=2
+    )
+    assert "none answers" in tune_rows(
+        "--engine", "ray", "--address", "127.0.0.1:1", "--out", "nowhere", code=2
+    )

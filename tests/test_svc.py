@@ -366,3 +366,27 @@ def test_model_can_be_kept_in_a_file(tmp_path, scale):
     predictor.save(tmp_path / "model.json")
     loaded = Predictor.load(tmp_path / "model.json")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+def test_probabilities_agree_with_predictions_of_many_classes():
+    """The most probable class is the predicted one, also if several others were more probable."""
+    from span_hpo.probability import _agreeing
+
+    rng = np.random.default_rng(0)
+    before = rng.dirichlet(np.ones(6), size=500)
+    predicted = rng.integers(6, size=500)
+    after = _agreeing(before.copy(), predicted)
+    np.testing.assert_array_equal(after.argmax(axis=1), predicted)
+    np.testing.assert_allclose(after.sum(axis=1), 1.0)
+    same = before.argmax(axis=1) == predicted
+    np.testing.assert_array_equal(after[same], before[same])
+
+
+def test_another_search():
+    """A function may choose the hyperparameters; what it returns is checked."""
+    X, y = two_moons(80)
+    model = SpanSVC(search=lambda objective: objective.defaults()[1]).fit(X, y)
+    assert model.best_params_ == model.objective_.defaults()[1]
+    assert model.study_ is None
+    with pytest.raises(ValueError, match="`params` must name exactly"):
+        SpanSVC(search=lambda objective: {}).fit(X, y)

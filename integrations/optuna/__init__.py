@@ -9,6 +9,7 @@ from span_hpo.integrations.optuna.spaces import (
     suggest_params,
 )
 from span_hpo.integrations.optuna.studies import (
+    STORAGE_ERRORS,
     as_storage,
     delete_study,
     finished_trials,
@@ -20,6 +21,7 @@ from span_hpo.integrations.optuna.trials import OptunaObjective
 from span_hpo.integrations.optuna.workers import abandoned_trials
 
 __all__ = [
+    "STORAGE_ERRORS",
     "OptunaObjective",
     "abandoned_trials",
     "as_storage",

@@ -26,12 +26,13 @@ from optuna.samplers import (
 )
 from optuna.storages import BaseStorage, JournalStorage, get_storage
 from optuna.storages.journal import JournalFileBackend
+from optuna.study import MaxTrialsCallback
 from optuna.trial import TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
 from span_hpo import SpanObjective
 from span_hpo.integrations.optuna.spaces import enqueue_defaults
-from span_hpo.integrations.optuna.trials import OptunaObjective
+from span_hpo.integrations.optuna.trials import OptunaObjective, check_same
 
 SAMPLERS: dict[str, Callable[..., BaseSampler]] = {
     "tpe": TPESampler,
@@ -47,8 +48,11 @@ PRUNERS: dict[str, Callable[[], optuna.pruners.BasePruner]] = {
     "halving": SuccessiveHalvingPruner,
     "hyperband": HyperbandPruner,
 }
+_SEEDS = 2**32  # of NumPy's random numbers, that samplers use
 # What Optuna raises where a journal is damaged: it replays the lines as they are.
 _DAMAGED = (ValueError, LookupError, TypeError, AttributeError, AssertionError)
+STORAGE_ERRORS = (OptunaError, SQLAlchemyError)
+_FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 
 
 def as_storage(storage: Any) -> Any:
@@ -72,7 +76,7 @@ def as_storage(storage: Any) -> Any:
             return get_storage(str(storage))
         _check_journal(Path(storage))
         return JournalStorage(JournalFileBackend(str(storage)))
-    except (*_DAMAGED, OptunaError, SQLAlchemyError) as error:
+    except (*_DAMAGED, *STORAGE_ERRORS) as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise ValueError(
             "`storage` must be the URL of a database, or a journal of Optuna or a new file, got "
@@ -101,7 +105,7 @@ def delete_study(storage: Any, study_name: str) -> None:
 
 def finished_trials(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
     """Return the trials that count: complete ones, and those that a pruner has ended."""
-    return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
+    return study.get_trials(deepcopy=False, states=_FINISHED)
 
 
 def new_study(
@@ -130,20 +134,24 @@ def new_study(
     ValueError
         If a name is unknown, or the storage cannot be used.
     """
-    if sampler is None or isinstance(sampler, str):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ExperimentalWarning)
-            sampler = _by_name("sampler", SAMPLERS, sampler or "tpe")(seed=seed)
+    by_name = (sampler or "tpe") if sampler is None or isinstance(sampler, str) else None
+    if by_name:
+        sampler = _new_sampler(by_name, seed)
     if pruner is None or isinstance(pruner, str):
         pruner = _by_name("pruner", PRUNERS, pruner or "none")()
     with _quiet():
-        return optuna.create_study(
+        study = optuna.create_study(
             sampler=sampler,
             pruner=pruner,
             storage=as_storage(storage),
             study_name=study_name,
             load_if_exists=study_name is not None,
         )
+    if by_name and seed is not None:
+        # A study that goes on must not begin its random numbers again.
+        existing = len(study.get_trials(deepcopy=False))
+        study.sampler = _new_sampler(by_name, (seed + existing) % _SEEDS)
+    return study
 
 
 def search(
@@ -177,6 +185,7 @@ def search(
         Whether to show one.
     """
     function = OptunaObjective(objective, budgets=budgets, max_support=max_support)
+    check_same(study, objective)
     left = n_trials - len(finished_trials(study))
     if left <= 0:
         return
@@ -188,6 +197,8 @@ def search(
             timeout=timeout,
             n_jobs=n_jobs,
             show_progress_bar=progress_bar,
+            # Other processes may be at work on the same study.
+            callbacks=[MaxTrialsCallback(n_trials, states=_FINISHED)],
         )
 
 
@@ -202,6 +213,13 @@ def _check_journal(path: Path) -> None:
         raise ValueError("its first line is not that of a journal")
     if not content.endswith(b"\n"):
         raise ValueError("it ends in the middle of a line: remove what is after the last full one")
+
+
+def _new_sampler(name: str, seed: int | None) -> BaseSampler:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        sampler: BaseSampler = _by_name("sampler", SAMPLERS, name)(seed=seed)
+    return sampler
 
 
 def _by_name(argument: str, known: dict[str, Any], name: str) -> Any:

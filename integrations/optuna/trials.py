@@ -2,8 +2,8 @@
 
 import math
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
@@ -18,6 +18,7 @@ from span_hpo.checks import whole
 from span_hpo.integrations.optuna.spaces import as_objective, suggest_params
 from span_hpo.integrations.optuna.workers import sign, warn_of_abandoned
 from span_hpo.once import Results
+from span_hpo.space import as_dimension
 from span_hpo.threads import one_blas_thread
 
 
@@ -152,14 +153,14 @@ class OptunaObjective:
                 f"`study` must have directions={['minimize'] * wanted}, one for each of the "
                 f"metrics {[metric.name for metric in self.objective.metrics]}, got {got}."
             )
-        _check_same(study, self.objective)
+        check_same(study, self.objective)
         with _lock:
             met.add(self.objective)
         if is_new:
             warn_of_abandoned(study)
 
 
-def _check_same(study: Study, objective: SpanObjective) -> None:
+def check_same(study: Study, objective: SpanObjective) -> None:
     """Raise if the study has losses of other data or of another kind; else note what it is about.
 
     Features count by their mean size: the last bits of a scaling may differ between machines.
@@ -175,7 +176,11 @@ def _check_same(study: Study, objective: SpanObjective) -> None:
             "checksum of the labels": zlib.crc32(data.codes.astype(np.int32).tobytes()),
             "metrics": [metric.name for metric in objective.metrics],
             "loo_method": objective.loo_method,
-            "kernel": type(objective.kernel).__name__,
+            "kernel": _described(objective.kernel),
+            "weighting": _described(objective.weighting),
+            "mean of the scores": {
+                name: f"{scores.mean():.5g}" for name, scores in data.scores.items()
+            },
             "parameters": sorted(objective.space),
         },
     )
@@ -188,3 +193,19 @@ def _check_same(study: Study, objective: SpanObjective) -> None:
                 f"`study` {study.study_name!r} must be about the same data and losses in all its "
                 f"trials: {name} was {known.get(name)!r}, got {value!r}. Use another study."
             )
+
+
+def _described(part: Any) -> Any:
+    """Return the type of a kernel or weighting, and its fixed values, as JSON can hold them."""
+    if as_dimension(part) is not None:
+        return "searched"
+    if part is None or isinstance(part, str | int | float):
+        return part
+    if isinstance(part, Mapping):
+        return {str(name): _described(value) for name, value in part.items()}
+    if isinstance(part, Sequence):
+        return [_described(value) for value in part]
+    described = {"type": type(part).__name__}
+    if is_dataclass(part):
+        described |= {field.name: _described(getattr(part, field.name)) for field in fields(part)}
+    return described
