@@ -31,6 +31,7 @@ bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks pruning
 	$(BIN)/python -m benchmarks overhead
 	$(BIN)/python -m benchmarks calibration
+	$(BIN)/python -m benchmarks cluster
 	$(BIN)/python -m benchmarks tables
 	$(BIN)/python -m benchmarks figures
 

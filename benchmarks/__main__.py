@@ -6,6 +6,7 @@ from types import ModuleType
 from benchmarks import (
     calibration,
     classes,
+    cluster,
     exact,
     figures,
     grid,
@@ -42,6 +43,7 @@ def main() -> None:
         "pruning": pruning,
         "overhead": overhead,
         "calibration": calibration,
+        "cluster": cluster,
     }
     for name, module in measured.items():
         command = commands.add_parser(name, help=_first_line(module))

@@ -20,7 +20,7 @@ from span_hpo.integrations.optuna import OptunaObjective
 DATASETS = ["splice"]
 _TRIALS = 100
 _REPEATS = 3
-_COMPUTATION = 6_000_000  # additions, about half a second
+COMPUTATION = 6_000_000  # additions, about half a second
 
 
 def run(datasets: list[str] | None = None) -> ResultFile:
@@ -61,14 +61,14 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
 
     context = multiprocessing.get_context("spawn")
     with context.Pool(2) as pool:
-        pool.map(_compute, [1, 1])  # both processes are up
+        pool.map(compute, [1, 1])  # both processes are up
         least = _least(
             {
                 "by_hand": searched(lambda: by_hand),
                 "adapter": searched(lambda: OptunaObjective(objective)),
                 "two_threads": searched(lambda: OptunaObjective(objective), n_jobs=2),
-                "one_process": lambda: [pool.apply(_compute, [_COMPUTATION]) for _ in range(2)],
-                "two_processes": lambda: pool.map(_compute, [_COMPUTATION] * 2, chunksize=1),
+                "one_process": lambda: [pool.apply(compute, [COMPUTATION]) for _ in range(2)],
+                "two_processes": lambda: pool.map(compute, [COMPUTATION] * 2, chunksize=1),
             }
         )
     threads = least["adapter"] / least["two_threads"]
@@ -93,7 +93,8 @@ def _least(tasks: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
     return {name: min(values) for name, values in seconds.items()}
 
 
-def _compute(count: int) -> int:
+def compute(count: int) -> int:
+    """Keep a processor busy."""
     total = 0
     for number in range(count):
         total += number

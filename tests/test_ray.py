@@ -163,6 +163,23 @@ def test_searches(search, cluster, tmp_path):
         assert result.metrics["loss"] == pytest.approx(objective(result.config), abs=1e-12)
 
 
+@pytest.mark.parametrize("search", ["random", "optuna"])
+def test_one_trial_at_a_time(search, cluster, tmp_path):
+    """The limit of trials at a time holds for every search: the next begins after the last."""
+    results = tuner(
+        moons(metric=Logged(str(tmp_path), seconds=0.05)),
+        num_samples=6,
+        search=search,
+        scheduler=None,
+        budgets=BUDGETS,
+        max_concurrent_trials=1,
+        seed=0,
+        storage_path=tmp_path,
+    ).fit()
+    assert len(results) == 6
+    assert [rows for rows, _, _ in calls(tmp_path)] == [*BUDGETS] * 6
+
+
 @pytest.mark.parametrize("kind", ["classes", "scores", "exact", "metrics", "sparse"])
 def test_the_same_number_as_outside(kind, cluster, tmp_path):
     """Several classes, scores, exact values, several metrics and sparse rows work as outside."""

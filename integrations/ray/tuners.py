@@ -51,6 +51,7 @@ def tuner(
     seed: int | None = None,
     storage_path: Any = None,
     name: str | None = None,
+    callbacks: Sequence[tune.Callback] = (),
     verbose: int = 0,
 ) -> tune.Tuner:
     """Return a tuner that is ready for ``fit()``.
@@ -82,6 +83,8 @@ def tuner(
     storage_path, name
         Folder of the results, which all nodes of a cluster must see, and name of the run within
         it; by default in ``~/ray_results``.
+    callbacks
+        Of Ray, such as loggers.
     verbose
         How much Ray prints, from 0 to 2.
 
@@ -110,6 +113,9 @@ def tuner(
         )
     chosen = _scheduler(objective, scheduler, rows)
     algorithm, space, samples = _search(objective, search, num_samples, seed)
+    if search == "random" and max_concurrent_trials is not None:
+        # Ray ignores its own setting for this algorithm, which has one of its own.
+        algorithm.max_concurrent, max_concurrent_trials = max_concurrent_trials, None
     return tune.Tuner(
         _trainable(objective, rows, cpus),
         param_space=space,
@@ -131,6 +137,7 @@ def tuner(
             checkpoint_config=tune.CheckpointConfig(
                 checkpoint_frequency=1, checkpoint_at_end=False
             ),
+            callbacks=list(callbacks),
             verbose=verbose,
         ),
     )

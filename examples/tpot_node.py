@@ -1,0 +1,66 @@
+"""A self-judging SVM as a node of TPOT, which evolves the pipeline around it.
+
+Every candidate is fitted once on all training rows and scored by the leave-one-out error of its
+SVM: no folds. Needs ``pip install tpot``.
+"""
+
+import numpy as np
+import tpot
+from ConfigSpace import ConfigurationSpace, Float
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from span_hpo import RBF, SpanSVC, UniformCost
+
+
+class FixedSVC(SpanSVC):
+    """One weighted fit, with its hyperparameters as plain numbers."""
+
+    def __init__(self, C=1.0, gamma=0.1):
+        super().__init__(kernel=RBF(gamma), weighting=UniformCost(C))
+        self.C = C
+        self.gamma = gamma
+
+
+class AllRows:
+    """A single split in which the training rows are the test rows, too."""
+
+    def split(self, X, y=None, groups=None):
+        """Yield all rows twice."""
+        rows = np.arange(len(X))
+        yield rows, rows
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        """Return one."""
+        return 1
+
+
+def loo_accuracy(pipeline, X, y):
+    """Return what leave-one-out says about the SVM at the end of a fitted pipeline."""
+    return 1 - pipeline[-1].loo_error_
+
+
+if __name__ == "__main__":
+    X, y = load_digits(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(X, y % 2, train_size=400, random_state=0)
+    space = ConfigurationSpace(
+        {"C": Float("C", (0.01, 1000.0), log=True), "gamma": Float("gamma", (0.01, 10.0), log=True)}
+    )
+    svm = tpot.search_spaces.nodes.EstimatorNode(method=FixedSVC, space=space)
+    scalers = tpot.config.get_search_space(["StandardScaler", "PCA", "Passthrough"])
+    search = tpot.TPOTEstimator(
+        search_space=tpot.search_spaces.pipelines.SequentialPipeline([scalers, svm]),
+        scorers=[loo_accuracy],
+        scorers_weights=[1],
+        classification=True,
+        cv=AllRows(),
+        population_size=8,
+        generations=2,
+        n_jobs=1,
+        verbose=0,
+        random_state=0,
+    )
+    search.fit(X_train, y_train)
+    print(search.fitted_pipeline_)
+    print(f"leave-one-out error {search.fitted_pipeline_[-1].loo_error_:.4f}", end=", ")
+    print(f"test error {1 - np.mean(search.predict(X_test) == y_test):.4f}")
