@@ -5,13 +5,16 @@ BIN := $(VENV)/bin
 # Real data sets for benchmarks and some tests: a folder of .npz files, used only if it is there.
 export SPAN_HPO_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo test check bench tables clean
+.PHONY: demo test slow check bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/span-hpo demo
 
 test: $(VENV)/installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m 'not slow'
+
+slow: $(VENV)/installed
+	$(BIN)/python -m pytest -m slow
 
 check: $(VENV)/installed
 	$(BIN)/ruff check .
@@ -32,6 +35,8 @@ bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks overhead
 	$(BIN)/python -m benchmarks calibration
 	$(BIN)/python -m benchmarks cluster
+	$(BIN)/python -m benchmarks scale
+	$(BIN)/python -m benchmarks nodes
 	$(BIN)/python -m benchmarks tables
 	$(BIN)/python -m benchmarks figures
 

@@ -12,9 +12,11 @@ from benchmarks import (
     grid,
     growth,
     large,
+    nodes,
     overhead,
     pruning,
     rivals,
+    scale,
     search,
     speed,
     startup,
@@ -44,6 +46,8 @@ def main() -> None:
         "overhead": overhead,
         "calibration": calibration,
         "cluster": cluster,
+        "scale": scale,
+        "nodes": nodes,
     }
     for name, module in measured.items():
         command = commands.add_parser(name, help=_first_line(module))

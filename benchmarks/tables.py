@@ -3,7 +3,7 @@
 from pathlib import Path
 from statistics import mean, median
 
-from benchmarks import grid, rivals, search, speed
+from benchmarks import grid, nodes, rivals, scale, search, speed
 from benchmarks.runner import RESULTS, read_rows
 
 ROOT = Path(__file__).parent.parent
@@ -350,6 +350,102 @@ def _table(columns: list[str], lines: list[list[str]]) -> str:
     return "\n".join([*head, *(f"| {' | '.join(line)} |" for line in lines)]) + "\n"
 
 
+def evaluation_table() -> str:
+    """Return time and memory of an evaluation, one line for each number of rows."""
+    rows = read_rows(RESULTS / "scale.csv")
+    lines = []
+    for count in scale.ROWS:
+        own = {
+            (int(row["features"]), float(row["C"])): row
+            for row in rows
+            if int(row["rows"]) == count
+        }
+        few, many, hard = own[5, 1.0], own[320, 1.0], own[320, 64.0]
+        lines.append(
+            [
+                str(count),
+                *(f"{float(row['evaluation_ms']):.3g}" for row in (few, many, hard)),
+                *(f"{float(row['new_width_ms']):.3g}" for row in (few, many, hard)),
+                f"{max(float(row['peak_mb']) for row in own.values()):.3g}",
+                *(f"{row['n_support']} ({row['n_in_bound']})" for row in (few, many, hard)),
+            ]
+        )
+    kinds = ("d = 5, C = 1", "d = 320, C = 1", "d = 320, C = 64")
+    return _table(
+        [
+            "rows",
+            *(f"evaluation, ms: {kind}" for kind in kinds),
+            *(f"with a new width, ms: {kind}" for kind in kinds),
+            "most memory, MB",
+            *(f"support vectors (in-bound): {kind}" for kind in kinds),
+        ],
+        lines,
+    )
+
+
+def cluster_table() -> str:
+    """Return what Ray adds and gains, one line for each data set."""
+    lines = [
+        [
+            row["dataset"],
+            row["rows"],
+            f"{float(row['evaluation_ms']):.1f}",
+            f"{float(row['overhead_ms']):.1f}",
+            f"{float(row['trivial_ms']):.1f}",
+            f"{float(row['overhead_per_trivial']):.2f}",
+            f"{float(row['speed_up_of_workers']):.2f}",
+            f"{float(row['speed_up_of_processes']):.2f}",
+            f"{float(row['asha_share_of_time']):.0%}",
+            f"{float(row['asha_test_error']):.4f} ({float(row['full_test_error']):.4f})",
+        ]
+        for row in read_rows(RESULTS / "cluster.csv")
+    ]
+    return _table(
+        [
+            "data set",
+            "rows",
+            "evaluations of a trial, ms",
+            "Ray's share of a trial, ms",
+            "a trivial trainable, ms",
+            "ratio of the two",
+            "speed-up of two workers",
+            "of two processes of pure computation",
+            "ASHA's share of the evaluation time",
+            "test error with ASHA (all trials on all rows)",
+        ],
+        lines,
+    )
+
+
+def nodes_table() -> str:
+    """Return the simulated trials per second, one line for each kind of trial."""
+    rows = read_rows(RESULTS / "nodes.csv")
+    lines = []
+    for count in nodes.ROWS:
+        for budgets in nodes.BUDGETS:
+            own = [r for r in rows if int(r["rows"]) == count and r["budgets"] == budgets]
+            lines.append(
+                [
+                    str(count),
+                    budgets,
+                    f"{float(own[0]['evaluation_ms']):.3g}",
+                    *(
+                        f"{float(r['trials_per_s']):.3g} ({float(r['busy_workers']):.1%})"
+                        for r in own
+                    ),
+                ]
+            )
+    return _table(
+        [
+            "rows",
+            "trials",
+            "evaluation of all rows, ms",
+            *(f"{number} node{'s' * (number > 1)}" for number in nodes.NODES),
+        ],
+        lines,
+    )
+
+
 def _median_and_worst(rows: list[dict[str, str]], column: str) -> str:
     values = [float(row[column]) for row in rows]
     return f"{median(values):.2f} ({max(values):.2g})"
@@ -365,7 +461,13 @@ def _mean_of(rows: list[dict[str, str]], column: str, **chosen: str) -> float:
 
 TABLES = {
     "README.md": {"speed": speed_table, "grid": grid_table, "exact": exact_table},
-    "docs/scale.md": {"growth": growth_table, "large": large_table},
+    "docs/scale.md": {
+        "evaluation": evaluation_table,
+        "growth": growth_table,
+        "large": large_table,
+        "cluster": cluster_table,
+        "nodes": nodes_table,
+    },
     "docs/search.md": {
         "search": search_table,
         "search time": search_time_table,

@@ -46,6 +46,7 @@ def test_all_examples_are_tested():
         "score_to_costs",
         "self_tuning",
         "three_processes",
+        "tpot_node",
     }
 
 
@@ -215,6 +216,15 @@ def test_flaml_component(tmp_path):
     chosen = re.search(r"^chosen (\w+):", printed, re.MULTILINE)[1]
     assert losses[chosen] == min(losses.values())
     assert float(re.search(r"test error ([\d.]+)", printed)[1]) < 0.05
+
+
+@pytest.mark.slow
+def test_tpot_node(tmp_path):
+    """A pipeline that TPOT has evolved around our SVM is good on new rows."""
+    pytest.importorskip("tpot")
+    printed = run([ROOT / "examples" / "tpot_node.py"], tmp_path, warnings="default")
+    assert "FixedSVC" in printed
+    assert float(re.search(r"test error ([\d.]+)", printed)[1]) < 0.1
 
 
 def test_readme_code_runs(tmp_path):

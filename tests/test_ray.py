@@ -141,6 +141,7 @@ def test_failed_trials_are_failures(cluster, tmp_path):
         best_result([result for result in results if result.error is not None], objective)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", ["random", "grid", "object"])
 def test_searches(search, cluster, tmp_path):
     """Random search begins with the defaults, a grid has all its points, Ray's own may be given."""
@@ -163,6 +164,7 @@ def test_searches(search, cluster, tmp_path):
         assert result.metrics["loss"] == pytest.approx(objective(result.config), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", ["random", "optuna"])
 def test_one_trial_at_a_time(search, cluster, tmp_path):
     """The limit of trials at a time holds for every search: the next begins after the last."""
@@ -180,6 +182,7 @@ def test_one_trial_at_a_time(search, cluster, tmp_path):
     assert [rows for rows, _, _ in calls(tmp_path)] == [*BUDGETS] * 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["classes", "scores", "exact", "metrics", "sparse"])
 def test_the_same_number_as_outside(kind, cluster, tmp_path):
     """Several classes, scores, exact values, several metrics and sparse rows work as outside."""
@@ -252,7 +255,7 @@ def test_killed_worker_resumes_its_trial(cluster, tmp_path):
     """SIGKILL inside a trial: it goes on after its last report, and all trials finish."""
     log = tmp_path / "log"
     log.mkdir()
-    objective = moons(metric=Logged(str(log), kill_at=80))
+    objective = moons(metric=Logged(str(log), kill_at=120))
     results = tuner(
         objective,
         num_samples=4,
@@ -458,6 +461,7 @@ except ImportError as error:
     assert "pip install 'span-hpo[ray]'" in found.stdout
 
 
+@pytest.mark.slow
 def test_command_line(tmp_path):
     """`tune --engine ray` prints what Optuna's engine does; a finished run is not repeated."""
     X, y = two_moons(120)

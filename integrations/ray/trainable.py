@@ -22,7 +22,8 @@ class SpanTrainable(tune.Trainable):  # type: ignore[misc]  # not typed
     once, through the object store; the kernel cache lives with the actor, which is reused for other
     configurations. Each step reports `loss`, `losses` by metric, and what `Evaluation.figures`
     holds: `n_rows`, `loo_error`, `n_support`, `n_in_bound`, `seconds` and others. A fit that fails
-    is an error of its trial.
+    is an error of its trial. From the second budget on every report is kept in a checkpoint, from
+    which a trial that is paused or loses its process goes on.
     """
 
     def setup(
@@ -49,8 +50,10 @@ class SpanTrainable(tune.Trainable):  # type: ignore[misc]  # not typed
         is_last = rows == self.budgets[-1]
         evaluation = self.objective.evaluate(self.params, rows, certify=is_last)
         report = {LOSS: evaluation.loss, "losses": evaluation.losses, **evaluation.figures()}
+        # To keep the first budget costs as much as to repeat it, and after the last all is done.
+        is_worth_keeping = bool(self.reports) and not is_last
         self.reports.append(report)
-        return {**report, "done": is_last}
+        return {**report, "done": is_last, "should_checkpoint": is_worth_keeping}
 
     def save_checkpoint(self, checkpoint_dir: str) -> None:
         """Write what was reported so far, from which a trial goes on elsewhere."""

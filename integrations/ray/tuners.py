@@ -133,10 +133,9 @@ def tuner(
             name=name,
             storage_path=None if storage_path is None else _absolute(storage_path),
             failure_config=tune.FailureConfig(max_failures=max_failures),
-            # After every step but the last, which ends the trial: what a killed one goes on from.
             checkpoint_config=tune.CheckpointConfig(
-                checkpoint_frequency=1, checkpoint_at_end=False
-            ),
+                checkpoint_at_end=False
+            ),  # when it asks for one
             callbacks=list(callbacks),
             verbose=verbose,
         ),
