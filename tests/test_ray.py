@@ -29,6 +29,7 @@ from tests.ray_parts import (
 
 ray = pytest.importorskip("ray")
 from ray import tune  # noqa: E402
+from ray.cluster_utils import Cluster  # noqa: E402
 from ray.tune.search import BasicVariantGenerator  # noqa: E402
 
 from span_hpo.integrations.ray import (  # noqa: E402
@@ -463,7 +464,7 @@ except ImportError as error:
 
 @pytest.mark.slow
 def test_command_line(tmp_path):
-    """`tune --engine ray` prints what Optuna's engine does; a finished run is not repeated."""
+    """`tune --engine ray` joins a cluster, prints what Optuna's engine does, and can be resumed."""
     X, y = two_moons(120)
     rows = "".join(f"{a},{b},{label}\n" for (a, b), label in zip(X, y, strict=True))
     (tmp_path / "rows.csv").write_text("a,b,label\n" + rows)
@@ -485,7 +486,11 @@ def test_command_line(tmp_path):
         return json.loads(found.stdout) if code == 0 else found.stderr
 
     command = ("--engine", "ray", "--scheduler", "asha", "--trials", "12", "--out", "by_ray")
-    by_ray = tune_rows(*command)
+    running = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
+    try:
+        by_ray = tune_rows(*command, "--address", running.address)
+    finally:
+        running.shutdown()
     by_optuna = tune_rows("--trials", "12", "--out", "by_optuna")
     assert set(by_ray) == set(by_optuna)
     assert by_ray["trials"] == 12
