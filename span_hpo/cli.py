@@ -218,7 +218,10 @@ def tune(
     kernel, weighting = _kernel(settings), _weighting(settings, samples.y)
     engine = _engine(out, settings)
     if "://" not in engine.place:
-        _check_outputs([Path(engine.place)], [file, *targets.values()], True)
+        others = [file, *targets.values()]
+        _check_outputs([Path(engine.place)], others, True, folders=engine.in_folder)
+    if resume and engine.in_folder:
+        click.echo("Note: a resumed run of Ray keeps its trials, search and scheduler.", err=True)
     engine.begin(resume=resume, force=force)
     model = SpanSVC(
         kernel,
@@ -559,7 +562,9 @@ def _model_path(out: Path) -> Path:
     return out
 
 
-def _check_outputs(outputs: Sequence[Path], others: Sequence[Path], may_replace: bool) -> None:
+def _check_outputs(
+    outputs: Sequence[Path], others: Sequence[Path], may_replace: bool, *, folders: bool = False
+) -> None:
     """Raise if a file could not be written, or would replace one unasked or one that is read."""
     for index, path in enumerate(outputs):
         if any(_is_same(path, other) for other in [*others, *outputs[:index]]):
@@ -570,8 +575,9 @@ def _check_outputs(outputs: Sequence[Path], others: Sequence[Path], may_replace:
             raise ValueError(f"{path} must be in a folder that exists.")
         if not os.access(path.parent, os.W_OK):
             raise ValueError(f"{path} must be in a folder where files can be written.")
-        if path.is_dir() and path.suffix != ".ray":
-            raise ValueError(f"{path} must be a file, got a folder.")
+        if path.exists() and path.is_dir() != folders:
+            wanted, got = ("folder", "file") if folders else ("file", "folder")
+            raise ValueError(f"{path} must be a {wanted}, got a {got}.")
 
 
 def _is_same(path: Path, other: Path) -> bool:
@@ -626,7 +632,7 @@ def _ray_engine(out: Path, settings: dict[str, Any], common: dict[str, Any]) -> 
     cpus = 1.0 if settings["cpus_per_trial"] is None else settings["cpus_per_trial"]
     return RayEngine(
         place=local_folder(settings["storage"] or str(out.with_name(out.name + ".ray"))),
-        search="random" if settings["sampler"] == "random" or scheduler == "pbt" else "optuna",
+        search="random" if settings["sampler"] == "random" else None,
         scheduler=None if scheduler == "none" else scheduler,
         budgets=_budgets(settings["budgets"], (1.0,) if scheduler == "none" else _SHARES),
         address=settings["address"] or "local",

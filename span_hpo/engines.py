@@ -1,12 +1,14 @@
 """How a search of the command line is run, resumed and counted: by Optuna, or by Ray Tune."""
 
 import contextlib
+import os
 import shutil
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from span_hpo.objective import SpanObjective
 from span_hpo.svc import sampler_seed
@@ -17,11 +19,12 @@ class Engine(Protocol):
 
     Attributes
     ----------
-    place
-        Where trials are kept.
+    place, in_folder
+        Where trials are kept, and whether that is a folder.
     """
 
     place: str
+    in_folder: ClassVar[bool]
 
     def begin(self, *, resume: bool, force: bool) -> None:
         """See that a search is resumed if and only if that is wanted."""
@@ -37,6 +40,7 @@ class Engine(Protocol):
 class OptunaEngine:
     """Threads of this process, with a study in a journal or a database."""
 
+    in_folder: ClassVar[bool] = False
     place: str
     name: str
     trials: int
@@ -79,15 +83,19 @@ class OptunaEngine:
                 seed=sampler_seed(self.seed),
             )
             adapter.abandoned_trials(study, fail=True)  # of a process that was killed
-            adapter.search(
-                study,
-                objective,
-                n_trials=self.trials,
-                budgets=self.budgets,
-                timeout=self.timeout,
-                n_jobs=self.jobs,
-                progress_bar=self.progress_bar,
-            )
+            with _gentle_ctrl_c() as was_interrupted:
+                adapter.search(
+                    study,
+                    objective,
+                    n_trials=self.trials,
+                    budgets=self.budgets,
+                    timeout=self.timeout,
+                    n_jobs=self.jobs,
+                    callbacks=[lambda study, _: study.stop() if was_interrupted() else None],
+                    progress_bar=self.progress_bar,
+                )
+            if was_interrupted():
+                raise KeyboardInterrupt
         except adapter.STORAGE_ERRORS as error:
             reason = str(error).strip().splitlines()[0]
             raise OSError(f"{self.place} cannot be used: {reason}.") from error
@@ -114,11 +122,12 @@ class OptunaEngine:
 class RayEngine:
     """Processes of this machine or of a cluster, with a folder of results."""
 
+    in_folder: ClassVar[bool] = True
     place: str
     name: str
     trials: int
     timeout: float | None
-    search: str
+    search: str | None
     scheduler: str | None
     budgets: Sequence[float]
     jobs: int | None
@@ -159,8 +168,6 @@ class RayEngine:
             if self._resumes:
                 tuner = adapter.restored_tuner(self._path, objective, **common)
             else:
-                if self._replaces:
-                    shutil.rmtree(self._path)
                 tuner = adapter.tuner(
                     objective,
                     num_samples=self.trials,
@@ -174,11 +181,15 @@ class RayEngine:
                     verbose=int(self.progress_bar),
                     **common,
                 )
-            results = tuner.fit()
-            self._done = len(adapter.finished_results(results))
+            if self._replaces:  # now that all arguments are known to be right
+                shutil.rmtree(self._path)
+            with _noted_ctrl_c() as was_interrupted:
+                results = tuner.fit()
             # Ray returns after Ctrl-C as it does after its last trial.
-            if self._done < len(results) and self.timeout is None:
+            if was_interrupted():
+                self._done = len(adapter.finished_results(results))
                 raise KeyboardInterrupt
+            self._done = len(results)
             params: dict[str, Any] = adapter.params_of(
                 adapter.best_result(results, objective), objective
             )
@@ -188,6 +199,48 @@ class RayEngine:
         from span_hpo.integrations import ray as adapter
 
         return adapter
+
+
+@contextlib.contextmanager
+def _gentle_ctrl_c() -> Iterator[Callable[[], bool]]:
+    """Yield a function that tells whether Ctrl-C was pressed; only the second press interrupts.
+
+    In the middle of a trial an interrupt would lose it, and may meet code that cannot pass it on.
+    """
+    presses = 0
+
+    def pressed(*_: Any) -> None:
+        nonlocal presses
+        presses += 1
+        if presses > 1:
+            raise KeyboardInterrupt
+
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # a job in the background
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else pressed)
+    try:
+        yield lambda: presses > 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def _noted_ctrl_c() -> Iterator[Callable[[], bool]]:
+    """Yield a function that tells whether Ctrl-C was pressed, whoever has handled it."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    pressed = False
+
+    def was_pressed() -> bool:
+        return pressed
+
+    try:
+        yield was_pressed
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(writer)
+        with open(reader, "rb") as numbers:
+            pressed = signal.SIGINT in numbers.read()
 
 
 def local_folder(place: str) -> str:

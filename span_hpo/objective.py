@@ -4,6 +4,7 @@ import functools
 import logging
 import math
 import time
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -26,7 +27,15 @@ from span_hpo.solver import (
     DEFAULT_TOL,
     checked_costs,
 )
-from span_hpo.space import Params, Space, checked_params, grid, merged_space, started
+from span_hpo.space import (
+    Params,
+    Space,
+    checked_params,
+    described,
+    grid,
+    merged_space,
+    started,
+)
 from span_hpo.summary import Printable, counted
 from span_hpo.weighting import (
     ClassCosts,
@@ -444,6 +453,28 @@ class SpanObjective:
             )
         return tuple(rows)
 
+    def description(self) -> dict[str, Any]:
+        """Return what the losses are about, as JSON can hold it, to tell objectives apart.
+
+        Features count by their mean size: the last bits of a scaling may differ between machines.
+        """
+        data = self.data
+        return {
+            "rows": len(data),
+            "features": data.X.shape[1],
+            "mean size of the features": f"{abs(data.X).mean():.5g}",
+            "classes": [str(label) for label in data.classes.tolist()],
+            "checksum of the labels": zlib.crc32(data.codes.astype(np.int32).tobytes()),
+            "metrics": [metric.name for metric in self.metrics],
+            "loo_method": self.loo_method,
+            "kernel": described(self.kernel),
+            "weighting": described(self.weighting),
+            "mean of the scores": {
+                name: f"{scores.mean():.5g}" for name, scores in data.scores.items()
+            },
+            "parameters": sorted(self.space),
+        }
+
     def _losses(self, data: Dataset, values: FloatArray, weight: FloatArray) -> dict[str, float]:
         return {metric.name: metric.loss(data.y, values, weight) for metric in self.metrics}
 
@@ -466,6 +497,16 @@ class SpanObjective:
         sample_costs(self.weighting, self.data, middle)
         for metric in self.metrics:
             metric.check_weight(self.data.y, self.metric_weight, self.data.classes)
+
+
+def check_same(owner: str, known: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Raise if two descriptions of objectives differ; `owner` has the first."""
+    for name, value in now.items():
+        if known.get(name) != value:
+            raise ValueError(
+                f"{owner} must be about the same data and losses in all its trials: {name} was "
+                f"{known.get(name)!r}, got {value!r}. Use another one."
+            )
 
 
 def as_loo_method(loo_method: Any) -> str:

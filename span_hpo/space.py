@@ -7,7 +7,7 @@ dimension that it describes.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -337,6 +337,22 @@ def read_params(space: Space, written: Params, owner: str) -> dict[str, Any]:
                 )
             params[name] = part.options[labels.index(written[name])]
     return params
+
+
+def described(part: Any) -> Any:
+    """Return the type and the fixed values of what has hyperparameters, as JSON can hold them."""
+    if as_dimension(part) is not None:
+        return "searched"
+    if part is None or isinstance(part, str | int | float):
+        return part
+    if isinstance(part, Mapping):
+        return {str(name): described(value) for name, value in part.items()}
+    if isinstance(part, Sequence):
+        return [described(value) for value in part]
+    found = {"type": type(part).__name__}
+    if is_dataclass(part):
+        found |= {field.name: described(getattr(part, field.name)) for field in fields(part)}
+    return found
 
 
 def started(space: Space, starts: Sequence[Params]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,29 @@ def run(*arguments, folder, code=0):
         assert len(found.stderr.splitlines()) == 1, found.stderr
         return found.stderr
     return found.stdout
+
+
+def heeds_ctrl_c():
+    """Let a new process heed Ctrl-C, even if this one was started in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@contextmanager
+def started(*arguments, folder):
+    """Run the command in a process, and see that it ends with the test."""
+    with subprocess.Popen(
+        [*PROGRAM, *arguments],
+        cwd=folder,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heeds_ctrl_c,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def call(*arguments, capsys, code=0):
@@ -168,16 +192,9 @@ def test_killed_and_resumed(storage, tmp_path):
     """A process that is killed loses no finished trial; `--resume` does the rest."""
     command = ["tune", "rows.csv", "--target", "label", *NOT_FEATURES, "--seed", "0"]
     place = [] if storage == "journal" else ["--storage", storage]
-    process = subprocess.Popen(
-        [*PROGRAM, *command, *place, "--trials", "100000"],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    wait_for_trials(tmp_path / ("model.journal" if storage == "journal" else "trials.db"))
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    grows = tmp_path / ("model.journal" if storage == "journal" else "trials.db")
+    with started(*command, *place, "--trials", "100000", folder=tmp_path):
+        wait_for_trials(grows)  # and then it is killed
     assert not (tmp_path / "model.json").exists()
     error = run(*command, *place, "--trials", 5, folder=tmp_path, code=2)
     assert "--resume goes on with it" in error
@@ -193,7 +210,7 @@ def test_killed_and_resumed(storage, tmp_path):
 
 def wait_for_trials(path, size=20_000):
     """Wait until a storage has grown to some trials."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120  # the first fit after an installation compiles
     while time.monotonic() < deadline:
         if path.exists() and path.stat().st_size > size + (150_000 if path.suffix == ".db" else 0):
             return
@@ -210,15 +227,17 @@ def test_ctrl_c_in_a_terminal(tmp_path):
         cwd=str(tmp_path),
         env=ENVIRONMENT,
         dimensions=(40, 300),
-        timeout=60,
+        timeout=120,
         encoding="utf-8",
+        codec_errors="replace",
+        preexec_fn=heeds_ctrl_c,
     )
     terminal.expect(r"\d+/100000 ")
     wait_for_trials(tmp_path / "model.journal")
     terminal.sendintr()
     terminal.expect(pexpect.EOF)
     terminal.close()
-    assert terminal.exitstatus == 130
+    assert terminal.exitstatus == 130, terminal.before[-3000:]
     last = terminal.before.strip().splitlines()[-1]
     assert "Traceback" not in terminal.before
     done, again, best = re.search(
@@ -234,16 +253,11 @@ def test_ctrl_c_in_a_terminal(tmp_path):
 
 def test_ctrl_c_with_threads(tmp_path):
     """Ctrl-C also ends a search in several threads, with the same message."""
-    process = subprocess.Popen(
-        [*PROGRAM, "tune", "rows.csv", "--target", "label", "--trials", "100000", "--jobs", "2"],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    wait_for_trials(tmp_path / "model.journal")
-    process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    command = ("tune", "rows.csv", "--target", "label", "--trials", "100000", "--jobs", "2")
+    with started(*command, folder=tmp_path) as process:
+        wait_for_trials(tmp_path / "model.journal")
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in error
     assert re.search(r"Interrupted. \d+ of 100000 trials are kept", error)

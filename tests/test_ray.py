@@ -90,6 +90,18 @@ def test_schedulers(scheduler, cluster, tmp_path):
     assert best_model(results, objective).score(X, y) > 0.8
 
 
+@pytest.mark.slow
+def test_population_has_options_and_ranges(cluster, tmp_path):
+    """Population based training exchanges options, and keeps numbers in their range."""
+    kernel = RBF(gamma=Choice([0.1, 1.0, 10.0]))
+    objective = moons(kernel=kernel, weighting=UniformCost(Float(0.9, 1.1)))
+    results = tuner(objective, num_samples=8, scheduler="pbt", seed=0, storage_path=tmp_path).fit()
+    assert results.num_errors == 0
+    for result in results:
+        assert result.config["gamma"] in (0.1, 1.0, 10.0)
+        assert 0.9 <= result.config["C"] <= 1.1
+
+
 def test_stopped_trials_are_pruned_in_the_study(cluster, tmp_path):
     """Optuna is told what the scheduler did: pruned at so many rows, or complete."""
     objective = moons(metric="smooth_error")
@@ -285,18 +297,22 @@ def test_killed_driver_is_restored(cluster, tmp_path):
         start_new_session=True,
         env={**os.environ, "TUNE_GLOBAL_CHECKPOINT_S": "1"},  # how often Ray notes what is done
     )
-    deadline = time.monotonic() + 90
-    while not (tmp_path / "calls").exists() or len(calls(tmp_path)) < 12:
-        assert time.monotonic() < deadline
-        assert process.poll() is None
-        time.sleep(0.1)
-    time.sleep(1.0)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    try:
+        deadline = time.monotonic() + 90
+        while not (tmp_path / "calls").exists() or len(calls(tmp_path)) < 12:
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+            time.sleep(0.1)
+        time.sleep(1.0)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
     time.sleep(1.5)  # its workers notice that they are orphans
     before = calls(tmp_path)
     objective = slow_objective(tmp_path)
-    results = restored_tuner(tmp_path / "run", objective, budgets=BUDGETS).fit()
+    with pytest.raises(ValueError, match="rows was 120, got 100"):
+        restored_tuner(tmp_path / "run", SpanObjective(*two_moons(100)))
+    results = restored_tuner(tmp_path / "run", objective).fit()
     assert len(results) == SAMPLES
     assert results.num_errors == 0
     assert [result.metrics["n_rows"] for result in results] == [120] * SAMPLES
@@ -332,7 +348,7 @@ def test_node_of_a_cluster_is_removed(tmp_path):
 
 
 def test_domains(cluster):
-    """Ray's domains have the ranges of the space; options and steps are found again."""
+    """Ray's domains have the ranges of the space; options and steps are equally likely."""
     space = {
         "width": Float(0.5, 2.0, step=0.5),
         "gamma": Float(0.1, 10.0, log=True),
@@ -358,7 +374,9 @@ def test_domains(cluster):
     result = [params_of(_Configured(config), objective) for config in drawn]
     assert {params["width"] for params in result} == {0.5, 1.0, 1.5, 2.0}
     assert {params["degree"] for params in result} == {1, 2, 3, 4, 5}
-    assert {params["odd"] for params in result} == {1, 3, 5, 7, 9}
+    odd = Counter(params["odd"] for params in result)
+    assert set(odd) == {1, 3, 5, 7, 9}
+    assert max(odd.values()) < 2 * min(odd.values())
     assert {params["kind"] for params in result} == set(space["kind"].options)
     assert all(0.1 <= params["gamma"] <= 10.0 for params in result)
     logs = np.log([params["gamma"] for params in result])
@@ -391,6 +409,10 @@ def test_search_is_saved_and_restored(tmp_path):
     assert states[:3] == ["PRUNED", "COMPLETE", "FAIL"]
     assert [trial.params for trial in again.study.get_trials()[:3]] == list(configs.values())
     assert again.study.best_value == 0.25
+    again.suggest("d")
+    again.on_trial_result("d", report)
+    again.on_trial_complete("d")  # stopped while it paused: Ray has no result
+    assert again.study.get_trials()[3].state.name == "PRUNED"
     assert not again.set_search_properties("accuracy", "max", {})
     assert not again.set_search_properties("loss", "min", {"C": 1.0})
 
@@ -405,6 +427,22 @@ def test_study_in_a_storage(tmp_path):
     search.on_trial_complete("a", None, error=True)
     again = optuna.load_study(study_name="moons", storage=optuna_adapter.as_storage(path))
     assert [trial.state.name for trial in again.get_trials()][:1] == ["FAIL"]
+    # Saved, and then killed after one more trial has finished and another was asked for.
+    search.suggest("b")
+    search.save(str(tmp_path / "state"))
+    report = {"loss": 0.25, "n_rows": 120, "smooth_error": 0.2, "loo_error": 0.25}
+    report |= {"loo_error_bounds": [0.2, 0.3], "n_support": 5, "n_in_bound": 3}
+    search.on_trial_complete("b", report)
+    search.suggest("c")
+    restored = StudySearch(objective, study)
+    restored.restore(str(tmp_path / "state"))
+    restored.on_trial_complete("b", report)
+    states = [trial.state.name for trial in again.get_trials()]
+    assert states[:3] == ["FAIL", "COMPLETE", "FAIL"]
+    with pytest.raises(ValueError, match=r"metrics was \['error'\], got \['auc'\]"):
+        StudySearch(moons(metric="auc"), study)
+    with pytest.raises(ValueError, match=r"`study` must have directions=\['minimize'\]"):
+        StudySearch(objective, optuna.create_study(direction="maximize"))
 
 
 BAD = {
@@ -499,6 +537,11 @@ def test_command_line(tmp_path):
     assert "exists already" in tune_rows(*command, code=2)
     again = tune_rows(*command, "--resume")
     assert again["best_params"] == by_ray["best_params"]
+    assert "metrics was ['error'], got ['auc']" in tune_rows(
+        *command, "--resume", "--metric", "auc", code=2
+    )
+    tune_rows(*command, "--force", "--budgets", "0.25,0.5", code=2)
+    assert (tmp_path / "by_ray.ray" / "by_ray").is_dir()  # wrong input has not deleted it
     assert "--pruner must not be given" in tune_rows(
         *command, "--resume", "--pruner", "median", code=2
     )

@@ -32,7 +32,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from span_hpo import SpanObjective
 from span_hpo.integrations.optuna.spaces import enqueue_defaults
-from span_hpo.integrations.optuna.trials import OptunaObjective, check_same
+from span_hpo.integrations.optuna.trials import OptunaObjective, check_study
 
 SAMPLERS: dict[str, Callable[..., BaseSampler]] = {
     "tpe": TPESampler,
@@ -163,6 +163,7 @@ def search(
     max_support: int | None = None,
     timeout: float | None = None,
     n_jobs: int = 1,
+    callbacks: Sequence[Callable[[optuna.Study, optuna.trial.FrozenTrial], None]] = (),
     progress_bar: bool = False,
 ) -> None:
     """Run trials, the defaults of the objective first, until the study has so many.
@@ -181,11 +182,13 @@ def search(
         Seconds after which no further trial begins.
     n_jobs
         Threads.
+    callbacks
+        Called with the study and each trial that has ended.
     progress_bar
         Whether to show one.
     """
     function = OptunaObjective(objective, budgets=budgets, max_support=max_support)
-    check_same(study, objective)
+    check_study(study, objective)
     left = n_trials - len(finished_trials(study))
     if left <= 0:
         return
@@ -198,7 +201,7 @@ def search(
             n_jobs=n_jobs,
             show_progress_bar=progress_bar,
             # Other processes may be at work on the same study.
-            callbacks=[MaxTrialsCallback(n_trials, states=_FINISHED)],
+            callbacks=[MaxTrialsCallback(n_trials, states=_FINISHED), *callbacks],
         )
 
 

@@ -1,14 +1,12 @@
 """A `SpanObjective` as the objective of an Optuna study."""
 
 import math
-import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
-import numpy as np
 from optuna import Study, TrialPruned
 from optuna.study import StudyDirection
 from optuna.trial import BaseTrial
@@ -17,8 +15,8 @@ from span_hpo import SolverError, SpanObjective
 from span_hpo.checks import whole
 from span_hpo.integrations.optuna.spaces import as_objective, suggest_params
 from span_hpo.integrations.optuna.workers import sign, warn_of_abandoned
+from span_hpo.objective import check_same
 from span_hpo.once import Results
-from span_hpo.space import as_dimension
 from span_hpo.threads import one_blas_thread
 
 
@@ -146,66 +144,30 @@ class OptunaObjective:
             if self.objective in met:
                 return
             is_new = not met
-        wanted = len(self.objective.metrics)
-        if study.directions != [StudyDirection.MINIMIZE] * wanted:
-            got = [direction.name.lower() for direction in study.directions]
-            raise ValueError(
-                f"`study` must have directions={['minimize'] * wanted}, one for each of the "
-                f"metrics {[metric.name for metric in self.objective.metrics]}, got {got}."
-            )
-        check_same(study, self.objective)
+        check_study(study, self.objective)
         with _lock:
             met.add(self.objective)
         if is_new:
             warn_of_abandoned(study)
 
 
-def check_same(study: Study, objective: SpanObjective) -> None:
-    """Raise if the study has losses of other data or of another kind; else note what it is about.
+def check_study(study: Study, objective: SpanObjective) -> None:
+    """Raise if a study does not minimise the losses of this objective; else note what it is about.
 
-    Features count by their mean size: the last bits of a scaling may differ between machines.
+    Raises
+    ------
+    ValueError
+        If its directions are others, or its trials are about other data or losses.
     """
-    data = objective.data
-    known, now = (
-        study.user_attrs.get(_ATTRIBUTE),
-        {
-            "rows": len(data),
-            "features": data.X.shape[1],
-            "mean size of the features": f"{abs(data.X).mean():.5g}",
-            "classes": [str(label) for label in data.classes.tolist()],
-            "checksum of the labels": zlib.crc32(data.codes.astype(np.int32).tobytes()),
-            "metrics": [metric.name for metric in objective.metrics],
-            "loo_method": objective.loo_method,
-            "kernel": _described(objective.kernel),
-            "weighting": _described(objective.weighting),
-            "mean of the scores": {
-                name: f"{scores.mean():.5g}" for name, scores in data.scores.items()
-            },
-            "parameters": sorted(objective.space),
-        },
-    )
+    wanted = len(objective.metrics)
+    if study.directions != [StudyDirection.MINIMIZE] * wanted:
+        got = [direction.name.lower() for direction in study.directions]
+        raise ValueError(
+            f"`study` must have directions={['minimize'] * wanted}, one for each of the "
+            f"metrics {[metric.name for metric in objective.metrics]}, got {got}."
+        )
+    known, now = study.user_attrs.get(_ATTRIBUTE), objective.description()
     if known is None:
         study.set_user_attr(_ATTRIBUTE, now)
-        return
-    for name, value in now.items():
-        if known.get(name) != value:
-            raise ValueError(
-                f"`study` {study.study_name!r} must be about the same data and losses in all its "
-                f"trials: {name} was {known.get(name)!r}, got {value!r}. Use another study."
-            )
-
-
-def _described(part: Any) -> Any:
-    """Return the type of a kernel or weighting, and its fixed values, as JSON can hold them."""
-    if as_dimension(part) is not None:
-        return "searched"
-    if part is None or isinstance(part, str | int | float):
-        return part
-    if isinstance(part, Mapping):
-        return {str(name): _described(value) for name, value in part.items()}
-    if isinstance(part, Sequence):
-        return [_described(value) for value in part]
-    described = {"type": type(part).__name__}
-    if is_dataclass(part):
-        described |= {field.name: _described(getattr(part, field.name)) for field in fields(part)}
-    return described
+    else:
+        check_same(f"`study` {study.study_name!r}", known, now)

@@ -7,6 +7,7 @@ documents for search algorithms, and Optuna's ask and tell, are used.
 
 import math
 import pickle
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from ray.tune.search import Searcher
 from span_hpo import SpanObjective
 from span_hpo.integrations.optuna import enqueue_defaults, new_study
 from span_hpo.integrations.optuna import search_space as distributions
+from span_hpo.integrations.optuna.trials import check_study
 from span_hpo.integrations.ray.trainable import LOSS, ROWS
 
+_OWNER = "search"  # attribute of a trial: which search has asked for it
 _ATTRIBUTES = ("loo_error", "loo_error_bounds", "smooth_error", ROWS, "n_support", "n_in_bound")
 
 
@@ -51,9 +54,12 @@ class StudySearch(Searcher):  # type: ignore[misc]  # not typed
     ) -> None:
         super().__init__(metric=LOSS, mode="min")
         self.study = new_study(seed=seed) if study is None else study
+        check_study(self.study, objective)
         self._space = distributions(objective)
         self._all_rows = len(objective.data)
         self._running: dict[str, Trial] = {}
+        self._last: dict[str, dict[str, Any]] = {}  # reports of running trials
+        self._id = uuid.uuid4().hex
         if with_defaults:
             enqueue_defaults(self.study, objective)
 
@@ -66,6 +72,7 @@ class StudySearch(Searcher):  # type: ignore[misc]  # not typed
     def suggest(self, trial_id: str) -> dict[str, Any]:
         """Return the next configuration."""
         trial = self.study.ask(self._space)
+        trial.set_user_attr(_OWNER, self._id)
         self._running[trial_id] = trial
         return dict(trial.params)
 
@@ -74,18 +81,22 @@ class StudySearch(Searcher):  # type: ignore[misc]  # not typed
         trial = self._running.get(trial_id)
         if trial is not None and LOSS in result:
             trial.report(float(result[LOSS]), step=int(result[ROWS]))
+            self._last[trial_id] = result
 
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
         """Tell the study how a trial has ended."""
-        trial = self._running.pop(trial_id, None)
+        trial, last = self._running.pop(trial_id, None), self._last.pop(trial_id, None)
         if trial is None:
             return
+        if result is None and not error:
+            result = last  # Ray tells none of a trial that was stopped while it paused
         if error or not result or LOSS not in result or math.isnan(result[LOSS]):
             self.study.tell(trial, state=TrialState.FAIL)
             return
-        trial.report(float(result[LOSS]), step=int(result[ROWS]))
+        if result is not last:
+            trial.report(float(result[LOSS]), step=int(result[ROWS]))
         for name in _ATTRIBUTES:
             trial.set_user_attr(name, result[name])
         if result[ROWS] < self._all_rows:
@@ -95,8 +106,28 @@ class StudySearch(Searcher):  # type: ignore[misc]  # not typed
 
     def save(self, checkpoint_path: str) -> None:
         """Write the study and which trials are running."""
-        Path(checkpoint_path).write_bytes(pickle.dumps((self.study, self._running)))
+        state = (self.study, self._running, self._last, self._id)
+        Path(checkpoint_path).write_bytes(pickle.dumps(state))
 
     def restore(self, checkpoint_path: str) -> None:
-        """Go on with what `save` has written."""
-        self.study, self._running = pickle.loads(Path(checkpoint_path).read_bytes())
+        """Go on with what `save` has written.
+
+        A study in a storage may know more: trials that have finished since, which are done, and
+        trials that were asked for since, which nobody will finish.
+        """
+        state = pickle.loads(Path(checkpoint_path).read_bytes())
+        self.study, self._running, self._last, self._id = state
+        own = {
+            trial.number: trial.state
+            for trial in self.study.get_trials(deepcopy=False)
+            if trial.user_attrs.get(_OWNER) == self._id
+        }
+        self._running = {
+            name: trial
+            for name, trial in self._running.items()
+            if own.get(trial.number) == TrialState.RUNNING
+        }
+        known = {trial.number for trial in self._running.values()}
+        for number, trial_state in own.items():
+            if trial_state == TrialState.RUNNING and number not in known:
+                self.study.tell(number, state=TrialState.FAIL)

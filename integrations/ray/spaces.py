@@ -4,9 +4,10 @@ from typing import Any
 
 from ray import tune
 
-from span_hpo import Choice, Int, SpanObjective
+from span_hpo import Choice, Float, Int, SpanObjective
 from span_hpo.space import Dimension, Params, option_labels, read_params
 
+_ROUNDING = 1e-9  # of a number of steps
 _NEXT = 1  # Ray leaves the upper end of whole numbers out
 
 
@@ -21,7 +22,7 @@ def search_space(objective: SpanObjective) -> dict[str, Any]:
     Returns
     -------
     Domains by name. Options of a `Choice` that are not plain values are called by their position
-    and text; where a dimension has a step, a trial moves to the nearest one.
+    and text; a dimension with a step is a choice of its values.
     """
     return {name: _domain(part) for name, part in objective.space.items()}
 
@@ -34,17 +35,30 @@ def config_params(objective: SpanObjective, config: Params) -> dict[str, Any]:
     ValueError
         If it does not name those of the objective.
     """
-    params = read_params(objective.space, config, "config")
-    for name, part in objective.space.items():
-        if not isinstance(part, Choice) and part.step not in (None, 1):
-            params[name] = part.nearest(params[name])
-    return params
+    return read_params(objective.space, config, "config")
+
+
+def nearest_config(objective: SpanObjective, config: Params) -> dict[str, Any]:
+    """Return a configuration with every number moved into its range."""
+    return {
+        name: config[name] if isinstance(part, Choice) else part.nearest(config[name])
+        for name, part in objective.space.items()
+    }
 
 
 def _domain(part: Dimension) -> Any:
     if isinstance(part, Choice):
         return tune.choice(option_labels(part))
+    if part.step not in (None, 1):
+        return tune.choice(steps_of(part))
     if isinstance(part, Int):
         kind = tune.lograndint if part.log else tune.randint
         return kind(part.low, part.high + _NEXT)
     return (tune.loguniform if part.log else tune.uniform)(part.low, part.high)
+
+
+def steps_of(part: Float | Int) -> list[float]:
+    """Return all values of a dimension with a step."""
+    assert part.step is not None
+    count = int((part.high - part.low) / part.step * (1 + _ROUNDING)) + 1
+    return [part.nearest(part.low + k * part.step) for k in range(count)]

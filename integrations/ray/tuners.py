@@ -1,8 +1,10 @@
 """A tuner of Ray with everything in its place."""
 
+import json
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,9 @@ from ray.tune.search import BasicVariantGenerator, SearchAlgorithm, Searcher
 
 from span_hpo import SpanObjective
 from span_hpo.checks import real, whole
+from span_hpo.export import write_text
 from span_hpo.integrations.ray.searchers import StudySearch
-from span_hpo.integrations.ray.spaces import search_space
+from span_hpo.integrations.ray.spaces import nearest_config, search_space
 from span_hpo.integrations.ray.trainable import (
     BUDGETS,
     LOSS,
@@ -28,6 +31,7 @@ from span_hpo.integrations.ray.trainable import (
     SpanTrainable,
     checked_budgets,
 )
+from span_hpo.objective import check_same
 from span_hpo.space import written_grid, written_params
 
 SCHEDULERS = ("asha", "hyperband", "median", "pbt")
@@ -65,8 +69,9 @@ def tuner(
     scheduler
         "asha", "hyperband", "median", "pbt", a scheduler of Ray, or None: all trials see all rows.
     search
-        "optuna" (the default, a `StudySearch`), "random" (the default with "pbt"), "grid", or a
-        search algorithm of Ray. The first two begin with `SpanObjective.defaults`.
+        "optuna" (the default, a `StudySearch`), "random", "grid", or a search algorithm of Ray.
+        The first two begin with `SpanObjective.defaults`. "random" is the default with "pbt", and
+        with "hyperband", whose brackets need their trials at once.
     budgets
         Rows of each step: increasing numbers or shares of rows that end with all of them. Without
         a scheduler the default is one step.
@@ -105,17 +110,22 @@ def tuner(
     max_failures = whole("max_failures", max_failures, at_least=-1)  # -1: as often as it takes
     if max_concurrent_trials is not None:
         max_concurrent_trials = whole("max_concurrent_trials", max_concurrent_trials, at_least=1)
-    search = ("random" if scheduler == "pbt" else "optuna") if search is None else search
+    if search is None:
+        search = "random" if scheduler in ("pbt", "hyperband") else "optuna"
     if scheduler == "pbt" and search != "random":
         raise ValueError(
             '`search` must be "random" with the scheduler "pbt", which changes the configurations '
             f"of running trials, got {search!r}."
         )
+    if scheduler == "pbt" and not objective.space:
+        raise ValueError('`scheduler` must not be "pbt" where nothing is searched.')
     chosen = _scheduler(objective, scheduler, rows)
     algorithm, space, samples = _search(objective, search, num_samples, seed)
     if search == "random" and max_concurrent_trials is not None:
         # Ray ignores its own setting for this algorithm, which has one of its own.
         algorithm.max_concurrent, max_concurrent_trials = max_concurrent_trials, None
+    if storage_path is not None and name is not None:
+        _note(objective, rows, f"{_absolute(storage_path)}/{name}")
     return tune.Tuner(
         _trainable(objective, rows, cpus),
         param_space=space,
@@ -187,30 +197,52 @@ def restored_tuner(
     path: Any,
     objective: SpanObjective,
     *,
-    budgets: Sequence[float] = BUDGETS,
+    budgets: Sequence[float] | None = None,
     cpus_per_trial: float = 1,
 ) -> tune.Tuner:
     """Return the tuner of a run that was interrupted; its ``fit()`` finishes what is left.
+
+    Number of trials, scheduler, search and time limit are those of the run.
 
     Parameters
     ----------
     path
         Folder of the run: `storage_path` and `name` of its tuner.
     objective, budgets, cpus_per_trial
-        As they were.
+        As they were; the budgets of a run with a name in a local folder are known.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described, or there is no run.
+        If an argument is not as described, or there is no run, or one of another objective.
     """
-    rows, cpus = _checked(objective, budgets, cpus_per_trial)
     path = _absolute(path)
     if not has_run(path):
         raise ValueError(f"`path` must be the folder of a run of Ray Tune, got {path}.")
+    noted = _noted(path)
+    if "objective" in noted and isinstance(objective, SpanObjective):
+        check_same(f"the run {path}", noted["objective"], objective.description())
+    if budgets is None:
+        budgets = noted.get("budgets", BUDGETS)
+    rows, cpus = _checked(objective, budgets, cpus_per_trial)
     return tune.Tuner.restore(
         path, trainable=_trainable(objective, rows, cpus), resume_errored=True
     )
+
+
+def _note(objective: SpanObjective, rows: tuple[int, ...], path: str) -> None:
+    """Write beside a run in a local folder what it is about."""
+    if "://" not in path:
+        about = {"objective": objective.description(), "budgets": rows}
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        write_text(f"{path}.json", json.dumps(about))
+
+
+def _noted(path: str) -> dict[str, Any]:
+    """Return what `_note` has written about a run, if it has."""
+    file = Path(f"{path}.json")
+    noted: dict[str, Any] = json.loads(file.read_text()) if file.is_file() else {}
+    return noted
 
 
 def _checked(
@@ -253,7 +285,12 @@ def _scheduler(objective: SpanObjective, scheduler: Any, rows: tuple[int, ...]) 
         return PopulationBasedTraining(
             time_attr=_STEPS,
             perturbation_interval=1,
-            hyperparam_mutations=search_space(objective),
+            # Numbers are multiplied, and moved back into their range; options are exchanged.
+            hyperparam_mutations={
+                name: list(domain.categories) if hasattr(domain, "categories") else domain
+                for name, domain in search_space(objective).items()
+            },
+            custom_explore_fn=partial(nearest_config, objective),
         )
     raise ValueError(
         f"`scheduler` must be one of {list(SCHEDULERS)}, a scheduler of Ray or None, got "
