@@ -29,7 +29,16 @@ def run_demo(picture: Path | None, *, trials: int = 150, progress_bar: bool = Tr
     progress_bar
         Whether to show one.
     """
-    from span_hpo.integrations import optuna as adapter
+    try:
+        from span_hpo.integrations import optuna as adapter
+
+        if picture is not None:
+            import matplotlib  # noqa: F401  before the search, not after it
+    except ImportError as missing:
+        raise ImportError(
+            "The demo needs Optuna, and matplotlib for its picture: "
+            "pip install 'span-hpo[optuna,plots]'."
+        ) from missing
 
     X, y = load_breast_cancer(return_X_y=True)  # 0 is malignant, 1 is benign
     X_train, X_test, y_train, y_test = train_test_split(

@@ -642,6 +642,12 @@ def test_demo(tmp_path):
     assert (tmp_path / "demo.png").stat().st_size > 10_000
 
 
+def test_demo_without_matplotlib(monkeypatch, capsys):
+    """What is missing is told before the search, and how to get it."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "pip install 'span-hpo[optuna,plots]'" in call("demo", capsys=capsys, code=2)
+
+
 def mutations(content, count, seed):
     """Yield damaged copies of a file."""
     rng = np.random.default_rng(seed)
