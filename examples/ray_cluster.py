@@ -7,6 +7,7 @@ their last report on another one.
 import tempfile
 import threading
 import time
+from pathlib import Path
 
 import ray
 from ray.cluster_utils import Cluster
@@ -24,15 +25,16 @@ ray.init(address=cluster.address, log_to_driver=False)
 print(f"{len(ray.nodes())} nodes, {ray.cluster_resources()['CPU']:.0f} cores")
 
 
-def remove_one():
-    """Take a node away while trials are running."""
-    time.sleep(8)
+def remove_one(folder):
+    """Take a node away when a third of the trials have reported and others are running."""
+    while len(list(Path(folder).rglob("result.json"))) < 20:
+        time.sleep(0.1)
     cluster.remove_node(nodes[0])
     print("removed a node")
 
 
 with tempfile.TemporaryDirectory() as folder:
-    threading.Thread(target=remove_one).start()
+    threading.Thread(target=remove_one, args=(folder,), daemon=True).start()
     results = tuner(
         objective,
         num_samples=60,

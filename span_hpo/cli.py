@@ -23,7 +23,7 @@ from span_hpo.checks import real, whole
 from span_hpo.demo import run_demo
 from span_hpo.engines import Engine, OptunaEngine, RayEngine, local_folder
 from span_hpo.errors import SolverError
-from span_hpo.export import Predictor, libsvm_entries, write_text
+from span_hpo.export import KERNELS, Predictor, libsvm_entries, write_text
 from span_hpo.kernels import RBF, Linear, Polynomial
 from span_hpo.loo import METHODS
 from span_hpo.metrics import METRICS
@@ -41,7 +41,6 @@ from span_hpo.tables import (
 )
 from span_hpo.weighting import ClassCosts, PowerScore, SigmoidScore, UniformCost
 
-KERNELS = ("rbf", "linear", "poly")
 WEIGHTINGS = ("class", "uniform", "sigmoid", "power", "class*sigmoid", "class*power")
 _SAMPLERS = ("tpe", "random", "qmc", "cmaes", "gp")
 _PRUNERS = ("none", "median", "percentile", "halving", "hyperband")
@@ -138,7 +137,7 @@ _rows = _options(
     ),
 )
 _model = _options(
-    click.option("--kernel", type=click.Choice(KERNELS), default="rbf", show_default=True),
+    click.option("--kernel", type=click.Choice(list(KERNELS)), default="rbf", show_default=True),
     click.option(
         "--weighting",
         type=click.Choice(WEIGHTINGS),
@@ -292,15 +291,14 @@ def predict(
     If FILE has labels, the error is told, too.
     """
     _check_outputs([path for path in (out, features) if path is not None], [model, file], force)
-    predictor = _loaded(model, file)
-    rows, truth = _rows_for(predictor, file)
+    predictor, rows, truth = _loaded(model, file)
     decisions = predictor.decision_function(rows)
     if not np.isfinite(decisions).all():
         raise ValueError(f"{file} must hold numbers of the size of the training rows, got others.")
-    columns: dict[str, list[Any]] = {"prediction": predictor.predict(rows).tolist()}
+    columns: dict[str, list[Any]] = {"prediction": predictor.labels_of(decisions).tolist()}
     labels = predictor.labels.tolist()
     if proba:
-        for label, column in zip(labels, predictor.predict_proba(rows).T, strict=True):
+        for label, column in zip(labels, predictor.probabilities_of(decisions).T, strict=True):
             columns[f"probability of {label}"] = column.tolist()
     if values:
         decisions = decisions[:, None] if decisions.ndim == 1 else decisions
@@ -360,7 +358,7 @@ def loo(file: Path, refit: bool | None, as_json: bool, **settings: Any) -> None:
             "file": str(file),
             **_shape(samples),
             "metric": settings["metric"],
-            "params": _all_params(objective, params, settings),
+            "params": _all_params(params, settings),
             "n_support": evaluation.n_support,
             "n_in_bound": evaluation.n_in_bound,
             "groups": _group_errors(evaluation, samples),
@@ -406,7 +404,7 @@ def compare(
             "file": str(file),
             **_shape(samples),
             "metric": settings["metric"],
-            "params": _all_params(objective, params, settings),
+            "params": _all_params(params, settings),
             "estimates": rows,
         },
         as_json,
@@ -443,14 +441,13 @@ def _scale(settings: dict[str, Any]) -> str | None:
 
 def _kernel(settings: dict[str, Any]) -> Any:
     """Return the kernel with the values that were given; the others are searched."""
-    known = {"rbf": ("gamma",), "linear": (), "poly": ("gamma", "degree", "coef0")}
     name = settings["kernel"]
     for option in ("gamma", "degree", "coef0"):
-        if settings[option] is not None and option not in known[name]:
+        if settings[option] is not None and option not in KERNELS[name]:
             raise ValueError(
                 f"`{option}` must not be given for the kernel {name}, got {settings[option]!r}."
             )
-    given = {option: settings[option] for option in known[name] if settings[option] is not None}
+    given = {option: settings[option] for option in KERNELS[name] if settings[option] is not None}
     return {"rbf": RBF, "linear": Linear, "poly": Polynomial}[name](**given)
 
 
@@ -518,9 +515,7 @@ def _costs(given: Sequence[str], labels: Array | None) -> tuple[Any, ...]:
     return ({known[label]: real("costs", cost, above=0) for label, cost in named.items()},)
 
 
-def _budgets(text: str | None, default: tuple[float, ...]) -> tuple[float, ...]:
-    if text is None:
-        return default
+def _budgets(text: str) -> tuple[float, ...]:
     try:
         return tuple(
             int(part) if re.fullmatch(r"\s*\d+\s*", part) else float(part)
@@ -613,11 +608,12 @@ def _engine(out: Path, settings: dict[str, Any]) -> Engine:
     if by_ray:
         return _ray_engine(out, settings, common | {"jobs": jobs})
     pruner = settings["pruner"] or "none"
+    default = (1.0,) if pruner == "none" else _SHARES
     return OptunaEngine(
         place=settings["storage"] or str(out.with_name(out.name + ".journal")),
         sampler=settings["sampler"],
         pruner=pruner,
-        budgets=_budgets(settings["budgets"], (1.0,) if pruner == "none" else _SHARES),
+        budgets=default if settings["budgets"] is None else _budgets(settings["budgets"]),
         jobs=jobs or 1,
         **common,
     )
@@ -634,7 +630,7 @@ def _ray_engine(out: Path, settings: dict[str, Any], common: dict[str, Any]) -> 
         place=local_folder(settings["storage"] or str(out.with_name(out.name + ".ray"))),
         search="random" if settings["sampler"] == "random" else None,
         scheduler=None if scheduler == "none" else scheduler,
-        budgets=_budgets(settings["budgets"], (1.0,) if scheduler == "none" else _SHARES),
+        budgets=None if settings["budgets"] is None else _budgets(settings["budgets"]),
         address=settings["address"] or "local",
         cpus_per_trial=real("cpus_per_trial", cpus, above=0),
         **common,
@@ -661,14 +657,16 @@ def _told_how_to_resume(engine: Engine, trials: int) -> Iterator[None]:
 # Files and words.
 
 
-def _rows_for(predictor: Predictor, file: Path) -> tuple[Any, list[Any] | None]:
-    """Return the rows to predict, and their labels if there are any."""
+def _loaded(model: Path, file: Path) -> tuple[Predictor, Any, list[Any] | None]:
+    """Return the model, the rows to predict, and their labels if there are any."""
+    is_ours = model.suffix.lower() == ".json"
+    predictor = Predictor.load(model) if is_ours else Predictor.load_libsvm(model)
     if file_format(file) != "libsvm":
         table = read_table(file)
         if predictor.columns is None:
             predictor.features(table)  # raises
         assert predictor.columns is not None
-        return predictor.columns.encoded(table), _known_labels(table, predictor)
+        return predictor, predictor.columns.encoded(table), _known_labels(table, predictor)
     if predictor.columns is not None:
         names = [column.name for column in predictor.columns.features]
         raise ValueError(
@@ -677,25 +675,17 @@ def _rows_for(predictor: Predictor, file: Path) -> tuple[Any, list[Any] | None]:
         )
     wanted = predictor.support_vectors.shape[1]
     X, y = read_libsvm(file, wanted)
-    if X.shape[1] > wanted:
+    if X.shape[1] > wanted and is_ours:
         click.echo(
             f"Note: features {wanted + 1} to {X.shape[1]} of {file} are left out, which no "
             "training row has.",
             err=True,
         )
+        X = X[:, :wanted]
+    elif X.shape[1] > wanted:  # which a support vector of LIBSVM need not have
+        predictor = predictor.widened(X.shape[1])
     known = set(predictor.labels.tolist())
-    return X[:, :wanted], y.tolist() if set(y.tolist()) <= known else None
-
-
-def _loaded(model: Path, file: Path) -> Predictor:
-    """Return the model; one of LIBSVM with as many features as the file has, as LIBSVM does."""
-    if model.suffix.lower() == ".json":
-        return Predictor.load(model)
-    predictor = Predictor.load_libsvm(model)
-    if file_format(file) != "libsvm":
-        return predictor
-    used = predictor.support_vectors.shape[1]
-    return Predictor.load_libsvm(model, n_features=read_libsvm(file, used)[0].shape[1])
+    return predictor, X, y.tolist() if set(y.tolist()) <= known else None
 
 
 def _known_labels(table: Table, predictor: Predictor) -> list[Any] | None:
@@ -758,9 +748,7 @@ def _group_errors(evaluation: Evaluation, samples: Samples) -> dict[str, dict[st
     }
 
 
-def _all_params(
-    objective: SpanObjective, params: dict[str, Any], settings: dict[str, Any]
-) -> dict[str, Any]:
+def _all_params(params: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
     """Return the hyperparameters of a point, those that were given too."""
     given = {
         {"steepness": "A", "middle": "B"}.get(name, name): settings[name]

@@ -52,6 +52,7 @@ class OptunaEngine:
     seed: int | None
     progress_bar: bool
     _replaces: bool = field(default=False, init=False)
+    _study: Any = field(default=None, init=False)
 
     def begin(self, *, resume: bool, force: bool) -> None:
         """Raise unless there is a study to resume, or none that would be mixed with this one."""
@@ -73,9 +74,8 @@ class OptunaEngine:
         adapter.OptunaObjective(objective, budgets=self.budgets)  # raises before any study
         if self._replaces:
             adapter.delete_study(self.place, self.name)
-            self._replaces = False
         try:
-            study = adapter.new_study(
+            self._study = study = adapter.new_study(
                 sampler=self.sampler,
                 pruner=self.pruner,
                 storage=self.place,
@@ -104,17 +104,11 @@ class OptunaEngine:
 
     def finished(self) -> int:
         """Return how many trials have finished so far."""
-        adapter = self._adapter()
-        if self._replaces or not adapter.trial_count(self.place, self.name):
-            return 0
-        study = adapter.new_study(storage=self.place, study_name=self.name)
-        return len(adapter.finished_trials(study))
+        return 0 if self._study is None else len(self._adapter().finished_trials(self._study))
 
     def _adapter(self) -> Any:
-        try:
-            from span_hpo.integrations import optuna as adapter
-        except ImportError as error:
-            raise ImportError("`tune` needs Optuna: pip install 'span-hpo[optuna]'.") from error
+        from span_hpo.integrations import optuna as adapter
+
         return adapter
 
 
@@ -129,7 +123,7 @@ class RayEngine:
     timeout: float | None
     search: str | None
     scheduler: str | None
-    budgets: Sequence[float]
+    budgets: Sequence[float] | None
     jobs: int | None
     seed: int | None
     address: str

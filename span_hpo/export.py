@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ FORMAT = "span_hpo model"
 VERSION = 1
 _BLOCK_ENTRIES = 2**24  # of a kernel matrix: rows are predicted block by block
 _MOST_ENTRIES = 10**9  # of support vectors in a file that is believed
-_KERNELS: dict[str, tuple[str, ...]] = {
+KERNELS: dict[str, tuple[str, ...]] = {
     "rbf": ("gamma",),
     "linear": (),
     "poly": ("gamma", "coef0", "degree"),
@@ -121,13 +121,13 @@ class Predictor:
         ValueError, TypeError
             If the kernel or the scaler is another one.
         """
-        if svc.kernel not in _KERNELS:
+        if svc.kernel not in KERNELS:
             raise ValueError(
-                f"`svc` must have one of the kernels {sorted(_KERNELS)}, got {svc.kernel!r}."
+                f"`svc` must have one of the kernels {sorted(KERNELS)}, got {svc.kernel!r}."
             )
         if svc.break_ties:
             raise ValueError("`svc` must not have `break_ties`: the files cannot say that.")
-        values = {name: getattr(svc, name) for name in _KERNELS[svc.kernel]}
+        values = {name: getattr(svc, name) for name in KERNELS[svc.kernel]}
         for name, value in values.items():
             if isinstance(value, str):
                 raise ValueError(f"`svc` must have a number as `{name}`, got {value!r}.")
@@ -223,8 +223,7 @@ class Predictor:
 
     def predict(self, X: Any) -> Array:
         """Return the label of each row; `X` as in `features`."""
-        labels: Array = self.labels[self._elected(self.decision_function(X))]
-        return labels
+        return self.labels_of(self.decision_function(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of every class, in the order of `labels`, shape (l, k).
@@ -234,11 +233,19 @@ class Predictor:
         ValueError
             If the model has no calibration.
         """
+        return self.probabilities_of(self.decision_function(X))
+
+    def labels_of(self, values: FloatArray) -> Array:
+        """Return the labels that decision values elect."""
+        labels: Array = self.labels[self._elected(values)]
+        return labels
+
+    def probabilities_of(self, values: FloatArray) -> FloatArray:
+        """Return the probabilities that decision values lead to; see `predict_proba`."""
         if self.sigmoids is None:
             raise ValueError(
                 "`predict_proba` needs a calibrated model, such as SpanSVC.as_predictor makes."
             )
-        values = self.decision_function(X)
         return class_probabilities(self.sigmoids, values, self._elected(values))
 
     def _elected(self, values: FloatArray) -> IndexArray:
@@ -327,6 +334,13 @@ class Predictor:
             ) from error
         return model
 
+    def widened(self, n_features: int) -> "Predictor":
+        """Return the model for more features, of which its support vectors have none."""
+        vectors = sparse.csr_array(self.support_vectors)
+        vectors.resize(vectors.shape[0], n_features)
+        is_sparse = sparse.issparse(self.support_vectors)
+        return replace(self, support_vectors=vectors if is_sparse else vectors.toarray())
+
     @property
     def libsvm_labels(self) -> IndexArray:
         """What LIBSVM's format calls the classes: their labels, or 0, 1, ... in their order."""
@@ -386,7 +400,7 @@ class Predictor:
         header = _libsvm_header(lines, path)
         try:
             kernel = {name: ours for ours, name in _LIBSVM_NAMES.items()}[header["kernel_type"]]
-            values = {name: float(header[name]) for name in _KERNELS[kernel]}
+            values = {name: float(header[name]) for name in KERNELS[kernel]}
             labels = np.array([int(label) for label in header["label"].split()])
             rows = [_libsvm_row(line, len(labels) - 1) for line in lines if line.strip()]
             if len(rows) != int(header["total_sv"]):
@@ -467,10 +481,10 @@ def _check(model: Predictor) -> None:
     k = len(model.labels)
     n, d = model.support_vectors.shape
     parts = {
-        "kernel": (model.kernel in _KERNELS, True),
+        "kernel": (model.kernel in KERNELS, True),
         "kernel_parameters": (
             set(model.kernel_parameters),
-            set(_KERNELS.get(model.kernel, ())),
+            set(KERNELS.get(model.kernel, ())),
         ),
         "labels": (len(set(model.labels.tolist())), k),
         "n_support": (

@@ -95,6 +95,10 @@ class Float:
             return inside
         return self._at_step(min(round((inside - self.low) / self.step), self._last_step()))
 
+    def steps(self) -> list[float]:
+        """Return all values of a range with a step."""
+        return [self._at_step(k) for k in range(self._last_step() + 1)]
+
     def _last_step(self) -> int:
         assert self.step is not None
         return math.floor((self.high - self.low) / self.step * (1 + _STEP_ROUNDING))
@@ -141,6 +145,10 @@ class Int:
         """Return the value of the range that is closest."""
         steps = round((min(max(value, self.low), self.high) - self.low) / self.step)
         return self.low + min(steps, (self.high - self.low) // self.step) * self.step
+
+    def steps(self) -> list[int]:
+        """Return all values of the range."""
+        return list(range(self.low, self.high + 1, self.step))
 
     def sample(self, rng: np.random.Generator) -> int:
         """Return one value, drawn uniformly (log-uniformly with `log`)."""

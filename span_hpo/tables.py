@@ -22,7 +22,6 @@ from sklearn.datasets import load_svmlight_file
 from span_hpo.arrays import Array, FloatArray
 from span_hpo.data import is_missing
 
-FORMATS = ("csv", "parquet", "libsvm")
 _SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 _DELIMITERS = ",;\t|"
@@ -171,10 +170,18 @@ class Column:
         return [f"{self.name}={category}" for category in self.categories]
 
     def features(self, table: Table) -> FloatArray:
-        """Return the features of all rows, shape (l, n); of an unknown category all are 0."""
+        """Return the features of all rows, shape (l, n); see `Columns.encoded`."""
         if self.categories is None:
             return table.numbers(self.name)[:, None]
         texts = np.array(table.texts(self.name), dtype=object)
+        unknown = sorted(set(texts) - set(self.categories))
+        if unknown:
+            shown = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+            warnings.warn(
+                f"column {self.name!r} of {table.source} has categories that were not there in "
+                f"training: {shown}.",
+                stacklevel=3,
+            )
         return np.column_stack([texts == category for category in self.categories]).astype(float)
 
 
@@ -215,23 +222,7 @@ class Columns:
                 f"{table.source} must have the columns {_listed(missing)}, got "
                 f"{_listed(table.columns)}."
             )
-        for name, categories in self._unknown(table).items():
-            shown = ", ".join(categories[:5]) + (", ..." if len(categories) > 5 else "")
-            warnings.warn(
-                f"column {name!r} of {table.source} has categories that were not there in "
-                f"training: {shown}.",
-                stacklevel=2,
-            )
         return np.hstack([column.features(table) for column in self.features])
-
-    def _unknown(self, table: Table) -> dict[str, list[str]]:
-        """Return the categories of a table that were not there in training, by column."""
-        found = {
-            column.name: sorted(set(table.texts(column.name)) - set(column.categories))
-            for column in self.features
-            if column.categories is not None
-        }
-        return {name: categories for name, categories in found.items() if categories}
 
     def content(self) -> dict[str, Any]:
         """Return what a JSON file says about them."""

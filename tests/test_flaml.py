@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -108,19 +106,3 @@ def test_unknown_metric_is_named():
     """Only metrics that both sides know can be compared."""
     with pytest.raises(ValueError, match=r"`metric` must be one of \['error', .*, got 'hinge'"):
         LooMetric("hinge")
-
-
-def test_missing_extra():
-    """Without FLAML the import tells what to install."""
-    code = """
-import sys
-sys.modules["flaml"] = None
-try:
-    import span_hpo.integrations.flaml
-except ImportError as error:
-    print(error)
-"""
-    found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    assert "pip install 'span-hpo[flaml]'" in found.stdout

@@ -120,6 +120,23 @@ def test_adapters_list_what_is_public(framework):
         assert getattr(adapter, name).__doc__, name
 
 
+@pytest.mark.parametrize("framework", ["flaml", "optuna", "ray"])
+def test_missing_extra(framework):
+    """Without its framework the import of an adapter tells what to install."""
+    code = f"""
+import sys
+sys.modules[{framework!r}] = None
+try:
+    import span_hpo.integrations.{framework}
+except ImportError as error:
+    print(error)
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert f"pip install 'span-hpo[{framework}]'" in found.stdout
+
+
 def test_public_names_exist_and_are_sorted():
     """What is listed is there, and nothing else that is public is."""
     assert list(span_hpo.__all__) == sorted(span_hpo.__all__, key=_ruff_order)

@@ -484,22 +484,6 @@ def test_without_results():
         best_result([], moons())
 
 
-def test_missing_extra():
-    """Without Ray the import tells what to install."""
-    code = """
-import sys
-sys.modules["ray"] = None
-try:
-    import span_hpo.integrations.ray
-except ImportError as error:
-    print(error)
-"""
-    found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    assert "pip install 'span-hpo[ray]'" in found.stdout
-
-
 @pytest.mark.slow
 def test_command_line(tmp_path):
     """`tune --engine ray` joins a cluster, prints what Optuna's engine does, and can be resumed."""

@@ -1,5 +1,12 @@
 """Optuna: ``study.optimize(OptunaObjective(objective), n_trials=200)``."""
 
+try:
+    import optuna as _  # noqa: F401  so that a missing extra is told once, and how to get it
+except ImportError as error:
+    raise ImportError(
+        "span_hpo.integrations.optuna needs Optuna: pip install 'span-hpo[optuna]'."
+    ) from error
+
 from span_hpo.integrations.optuna.selection import best_model, best_trial
 from span_hpo.integrations.optuna.spaces import (
     enqueue_defaults,

@@ -4,10 +4,9 @@ from typing import Any
 
 from ray import tune
 
-from span_hpo import Choice, Float, Int, SpanObjective
+from span_hpo import Choice, Int, SpanObjective
 from span_hpo.space import Dimension, Params, option_labels, read_params
 
-_ROUNDING = 1e-9  # of a number of steps
 _NEXT = 1  # Ray leaves the upper end of whole numbers out
 
 
@@ -50,15 +49,8 @@ def _domain(part: Dimension) -> Any:
     if isinstance(part, Choice):
         return tune.choice(option_labels(part))
     if part.step not in (None, 1):
-        return tune.choice(steps_of(part))
+        return tune.choice(part.steps())
     if isinstance(part, Int):
         kind = tune.lograndint if part.log else tune.randint
         return kind(part.low, part.high + _NEXT)
     return (tune.loguniform if part.log else tune.uniform)(part.low, part.high)
-
-
-def steps_of(part: Float | Int) -> list[float]:
-    """Return all values of a dimension with a step."""
-    assert part.step is not None
-    count = int((part.high - part.low) / part.step * (1 + _ROUNDING)) + 1
-    return [part.nearest(part.low + k * part.step) for k in range(count)]

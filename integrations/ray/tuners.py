@@ -47,7 +47,7 @@ def tuner(
     num_samples: int = 64,
     scheduler: Any = "asha",
     search: Any = None,
-    budgets: Sequence[float] = BUDGETS,
+    budgets: Sequence[float] | None = None,
     cpus_per_trial: float = 1,
     max_concurrent_trials: int | None = None,
     max_failures: int = 3,
@@ -73,8 +73,8 @@ def tuner(
         The first two begin with `SpanObjective.defaults`. "random" is the default with "pbt", and
         with "hyperband", whose brackets need their trials at once.
     budgets
-        Rows of each step: increasing numbers or shares of rows that end with all of them. Without
-        a scheduler the default is one step.
+        Rows of each step: increasing numbers or shares of rows that end with all of them. By
+        default 1/8, 1/4, 1/2 and all, or without a scheduler all at once.
     cpus_per_trial
         Cores that a trial reserves.
     max_concurrent_trials
@@ -103,8 +103,8 @@ def tuner(
         If an argument is not as described, or the objective cannot be sent to workers. No worker
         has been started then.
     """
-    if scheduler is None and budgets is BUDGETS:
-        budgets = (1.0,)
+    if budgets is None:
+        budgets = (1.0,) if scheduler is None else BUDGETS
     rows, cpus = _checked(objective, budgets, cpus_per_trial)
     num_samples = whole("num_samples", num_samples, at_least=1)
     max_failures = whole("max_failures", max_failures, at_least=-1)  # -1: as often as it takes
@@ -143,9 +143,8 @@ def tuner(
             name=name,
             storage_path=None if storage_path is None else _absolute(storage_path),
             failure_config=tune.FailureConfig(max_failures=max_failures),
-            checkpoint_config=tune.CheckpointConfig(
-                checkpoint_at_end=False
-            ),  # when it asks for one
+            # The trainable asks for its checkpoints.
+            checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
             callbacks=list(callbacks),
             verbose=verbose,
         ),
