@@ -22,6 +22,12 @@ from benchmarks import (
     startup,
     tables,
 )
+from benchmarks.runner import QUICK, RESULTS, Options
+
+
+def _options(given: argparse.Namespace) -> Options:
+    folder = QUICK if given.quick else RESULTS
+    return Options(given.datasets, given.quick, given.jobs, folder)
 
 
 def _first_line(module: ModuleType) -> str:
@@ -54,7 +60,9 @@ def main() -> None:
         command.add_argument(
             "--datasets", nargs="+", metavar="NAME", help=f"default: {' '.join(module.DATASETS)}"
         )
-        command.set_defaults(run=lambda options, module=module: module.run(options.datasets))
+        command.add_argument("--jobs", type=int, default=1, help="number of processes")
+        command.add_argument("--quick", action="store_true", help="a small part, in seconds")
+        command.set_defaults(run=lambda options, module=module: module.run(_options(options)))
     command = commands.add_parser("tables", help=_first_line(tables))
     command.set_defaults(run=lambda options: tables.write())
     command = commands.add_parser("figures", help=_first_line(figures))

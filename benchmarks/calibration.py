@@ -16,7 +16,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.svm import SVC
 
 from benchmarks.data import load
-from benchmarks.runner import RESULTS, ResultFile
+from benchmarks.runner import Options, ResultFile
 from benchmarks.timing import cpu_milliseconds
 from span_hpo import RBF, SpanSVC, UniformCost
 from span_hpo.arrays import FloatArray
@@ -26,10 +26,10 @@ COSTS = (1.0, 100.0)
 _BINS = 10
 
 
-def run(datasets: list[str] | None = None) -> ResultFile:
+def run(options: Options) -> ResultFile:
     """Measure every point that is not in the CSV yet."""
     results = ResultFile(
-        RESULTS / "calibration.csv",
+        options.folder / "calibration.csv",
         key=["dataset", "C"],
         columns=[
             f"{way}_{what}"
@@ -37,7 +37,9 @@ def run(datasets: list[str] | None = None) -> ResultFile:
             for what in ("log_loss", "brier", "calibration_error", "fit_ms")
         ],
     )
-    points = [{"dataset": dataset, "C": C} for dataset, C in product(datasets or DATASETS, COSTS)]
+    points = [
+        {"dataset": dataset, "C": C} for dataset, C in product(options.datasets or DATASETS, COSTS)
+    ]
     results.complete(points, _measure)
     return results
 

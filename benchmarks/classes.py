@@ -13,7 +13,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
 
-from benchmarks.runner import RESULTS, ResultFile
+from benchmarks.runner import Options, ResultFile
 from benchmarks.timing import cpu_milliseconds
 from span_hpo import RBF, SpanObjective, UniformCost
 
@@ -27,10 +27,10 @@ MOST_ROWS = 500
 COSTS = [1.0, 10.0]
 
 
-def run(datasets: list[str] | None = None) -> ResultFile:
+def run(options: Options) -> ResultFile:
     """Measure every point that is not in the CSV yet."""
     results = ResultFile(
-        RESULTS / "classes.csv",
+        options.folder / "classes.csv",
         key=["dataset", "C"],
         columns=[
             "rows",
@@ -44,7 +44,7 @@ def run(datasets: list[str] | None = None) -> ResultFile:
             "refits_error",
         ],
     )
-    points = [{"dataset": name, "C": C} for name in datasets or DATASETS for C in COSTS]
+    points = [{"dataset": name, "C": C} for name in options.datasets or DATASETS for C in COSTS]
     results.complete(points, _measure)
     return results
 

@@ -20,7 +20,7 @@ from ray.tune.search import BasicVariantGenerator
 
 from benchmarks.data import Split, load
 from benchmarks.overhead import COMPUTATION, compute
-from benchmarks.runner import RESULTS, ResultFile
+from benchmarks.runner import Options, ResultFile
 from benchmarks.search import WIDTHS
 from span_hpo import RBF, SpanObjective
 from span_hpo.integrations.ray import best_model, search_space, tuner
@@ -33,10 +33,10 @@ _REPEATS = 5
 _SEED = 0
 
 
-def run(datasets: list[str] | None = None) -> ResultFile:
+def run(options: Options) -> ResultFile:
     """Measure every data set that is not in the CSV yet."""
     results = ResultFile(
-        RESULTS / "cluster.csv",
+        options.folder / "cluster.csv",
         key=["dataset"],
         columns=[
             "rows",
@@ -53,7 +53,7 @@ def run(datasets: list[str] | None = None) -> ResultFile:
             "full_test_error",
         ],
     )
-    results.complete([{"dataset": name} for name in datasets or DATASETS], _measure)
+    results.complete([{"dataset": name} for name in options.datasets or DATASETS], _measure)
     return results
 
 

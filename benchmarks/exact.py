@@ -14,7 +14,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
 from benchmarks.data import load
-from benchmarks.runner import RESULTS, ResultFile
+from benchmarks.runner import Options, ResultFile
 from benchmarks.timing import cpu_milliseconds
 from span_hpo import RBF, Problem, leave_one_out, solve
 from span_hpo.certificates import certified
@@ -29,10 +29,10 @@ COSTS = [2.0**-6, 2.0**2, 2.0**10]
 CHECKED = 10  # rows that are refitted
 
 
-def run(datasets: list[str] | None = None) -> ResultFile:
+def run(options: Options) -> ResultFile:
     """Measure every point that is not in the CSV yet."""
     results = ResultFile(
-        RESULTS / "exact.csv",
+        options.folder / "exact.csv",
         key=["dataset", "rows", "C_pos", "C_neg"],
         columns=[
             "svc_fit_ms",
@@ -61,7 +61,7 @@ def run(datasets: list[str] | None = None) -> ResultFile:
     )
     points = [
         {"dataset": dataset, "rows": rows, "C_pos": C_pos, "C_neg": C_neg}
-        for dataset in datasets or DATASETS
+        for dataset in options.datasets or DATASETS
         for rows in SIZES.get(dataset, [len(load(dataset).y_train)])
         for C_pos, C_neg in product(COSTS, COSTS)
     ]

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.data import Split, load
-from benchmarks.runner import RESULTS, ResultFile
+from benchmarks.runner import Options, ResultFile
 from span_hpo import RBF, Problem, leave_one_out, solve
 from span_hpo.arrays import FloatArray
 from span_hpo.gram import KernelBlocks
@@ -36,9 +36,9 @@ PUBLISHED = {
 }
 
 
-def run(datasets: list[str] | None = None, folder: Path = RESULTS) -> list[ResultFile]:
+def run(options: Options) -> list[ResultFile]:
     """Evaluate every grid point that is not in the CSVs yet, one CSV for each data set."""
-    return [_run(name, folder) for name in datasets or DATASETS]
+    return [_run(name, options.folder) for name in options.datasets or DATASETS]
 
 
 def _run(name: str, folder: Path) -> ResultFile:

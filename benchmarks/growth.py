@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 from benchmarks.data import load
-from benchmarks.runner import RESULTS, ResultFile
+from benchmarks.runner import Options, ResultFile
 from benchmarks.timing import cpu_milliseconds
 from span_hpo import RBF, Problem, leave_one_out, solve
 from span_hpo.certificates import certified
@@ -18,10 +18,10 @@ ROWS = [256, 512, 1024, 2048, 4096]
 COSTS = [2.0**k for k in (-4, 0, 4, 8, 12)]
 
 
-def run(datasets: list[str] | None = None) -> ResultFile:
+def run(options: Options) -> ResultFile:
     """Measure every point that is not in the CSV yet."""
     results = ResultFile(
-        RESULTS / "growth.csv",
+        options.folder / "growth.csv",
         key=["dataset", "rows", "C"],
         columns=[
             "svc_fit_ms",
@@ -35,7 +35,7 @@ def run(datasets: list[str] | None = None) -> ResultFile:
     )
     points = [
         {"dataset": dataset, "rows": rows, "C": C}
-        for dataset in datasets or DATASETS
+        for dataset in options.datasets or DATASETS
         for rows in ROWS
         for C in COSTS
     ]

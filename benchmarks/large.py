@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data import load_pair
-from benchmarks.runner import RESULTS, ResultFile
+from benchmarks.runner import Options, ResultFile
 from benchmarks.timing import cpu_milliseconds
 from span_hpo import RBF, SpanObjective
 
@@ -23,10 +23,10 @@ POINTS: dict[str, list[tuple[float, float, float]]] = {
 }
 
 
-def run(datasets: list[str] | None = None) -> ResultFile:
+def run(options: Options) -> ResultFile:
     """Measure every point that is not in the CSV yet."""
     results = ResultFile(
-        RESULTS / "large.csv",
+        options.folder / "large.csv",
         key=["dataset", "gamma", "C_pos", "C_neg"],
         columns=[
             "rows",
@@ -41,7 +41,7 @@ def run(datasets: list[str] | None = None) -> ResultFile:
     )
     points = [
         {"dataset": dataset, "gamma": gamma, "C_pos": C_pos, "C_neg": C_neg}
-        for dataset in datasets or DATASETS
+        for dataset in options.datasets or DATASETS
         for gamma, C_pos, C_neg in POINTS[dataset]
     ]
     results.complete(points, _Measurement())

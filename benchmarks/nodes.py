@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
-from benchmarks.runner import RESULTS, ResultFile, read_rows
+from benchmarks.runner import RESULTS, Options, ResultFile, read_rows
 
 DATASETS = ["simulation"]
 NODES = (1, 4, 16, 64, 256)
@@ -22,16 +22,18 @@ _FEATURES, _COST = 20, 64.0
 _TRIALS = 20_000
 
 
-def run(datasets: list[str] | None = None) -> ResultFile:
+def run(options: Options) -> ResultFile:
     """Simulate every cluster that is not in the CSV yet."""
     results = ResultFile(
-        RESULTS / "nodes.csv",
+        options.folder / "nodes.csv",
         key=["dataset", "rows", "budgets", "nodes"],
         columns=["evaluation_ms", "report_ms", "trials_per_s", "busy_workers", "busy_driver"],
     )
     points = [
         {"dataset": name, "rows": rows, "budgets": budgets, "nodes": nodes}
-        for name, rows, budgets, nodes in product(datasets or DATASETS, ROWS, BUDGETS, NODES)
+        for name, rows, budgets, nodes in product(
+            options.datasets or DATASETS, ROWS, BUDGETS, NODES
+        )
     ]
     results.complete(points, _measure)
     return results

@@ -12,7 +12,7 @@ from typing import Any
 
 import optuna
 
-from benchmarks.runner import RESULTS, ResultFile
+from benchmarks.runner import Options, ResultFile
 from benchmarks.search import new_objective, new_study
 from span_hpo import Float
 from span_hpo.integrations.optuna import OptunaObjective
@@ -23,10 +23,10 @@ _REPEATS = 3
 COMPUTATION = 6_000_000  # additions, about half a second
 
 
-def run(datasets: list[str] | None = None) -> ResultFile:
+def run(options: Options) -> ResultFile:
     """Measure every data set that is not in the CSV yet."""
     results = ResultFile(
-        RESULTS / "overhead.csv",
+        options.folder / "overhead.csv",
         key=["dataset"],
         columns=[
             "by_hand_s",
@@ -38,7 +38,7 @@ def run(datasets: list[str] | None = None) -> ResultFile:
             "threads_per_processes",
         ],
     )
-    results.complete([{"dataset": name} for name in datasets or DATASETS], _measure)
+    results.complete([{"dataset": name} for name in options.datasets or DATASETS], _measure)
     return results
 
 

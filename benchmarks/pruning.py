@@ -12,7 +12,7 @@ from typing import Any
 import optuna
 from optuna.trial import TrialState
 
-from benchmarks.runner import RESULTS, ResultFile
+from benchmarks.runner import Options, ResultFile
 from benchmarks.search import DATASETS, SEEDS, TRIALS, error_on_test_rows, new_objective, new_study
 from span_hpo import Evaluation, SpanObjective
 from span_hpo.integrations.optuna import OptunaObjective
@@ -21,10 +21,10 @@ BUDGETS = (0.125, 0.25, 0.5, 1.0)
 KEPT = 10.0  # percent of the trials
 
 
-def run(datasets: list[str] | None = None) -> ResultFile:
+def run(options: Options) -> ResultFile:
     """Measure every search that is not in the CSV yet."""
     results = ResultFile(
-        RESULTS / "pruning.csv",
+        options.folder / "pruning.csv",
         key=["dataset", "seed"],
         columns=[
             "evaluation_s",
@@ -36,7 +36,8 @@ def run(datasets: list[str] | None = None) -> ResultFile:
         ],
     )
     points = [
-        {"dataset": dataset, "seed": seed} for dataset, seed in product(datasets or DATASETS, SEEDS)
+        {"dataset": dataset, "seed": seed}
+        for dataset, seed in product(options.datasets or DATASETS, SEEDS)
     ]
     results.complete(points, _measure)
     return results

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data import load
-from benchmarks.runner import RESULTS, ResultFile
+from benchmarks.runner import Options, ResultFile
 from benchmarks.timing import cpu_milliseconds
 from span_hpo import RBF, LeaveOneOut, Problem, leave_one_out, solve
 from span_hpo.certificates import upper_bounds
@@ -43,10 +43,10 @@ GAMMAS = [2.0 ** (11 * i / 7) for i in (0, 2, 4)]
 SAMPLED = 10  # rows that are refitted, from which the time of brute force is taken
 
 
-def run(datasets: list[str] | None = None) -> ResultFile:
+def run(options: Options) -> ResultFile:
     """Measure every point that is not in the CSV yet."""
     results = ResultFile(
-        RESULTS / "rivals.csv",
+        options.folder / "rivals.csv",
         key=["dataset", "C", "gamma"],
         columns=[
             "rows",
@@ -62,7 +62,7 @@ def run(datasets: list[str] | None = None) -> ResultFile:
     )
     points = [
         {"dataset": dataset, "C": C, "gamma": gamma}
-        for dataset, C, gamma in product(datasets or DATASETS, COSTS, GAMMAS)
+        for dataset, C, gamma in product(options.datasets or DATASETS, COSTS, GAMMAS)
     ]
     results.complete(points, _measure)
     return results

@@ -1,9 +1,13 @@
 """One CSV per benchmark: a row is written as soon as it is known, and a later run goes on."""
 
+import contextlib
 import csv
+import functools
+import multiprocessing
 import platform
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -12,10 +16,35 @@ import numpy
 import scipy
 import sklearn
 from threadpoolctl import threadpool_limits
+from tqdm import tqdm
 
 import span_hpo
 
 RESULTS = Path(__file__).parent / "results"
+QUICK = Path(__file__).parent / "quick"  # not in the repository
+_POINTS_AT_ONCE = 4  # that a process is sent; so many may be lost when a run is killed
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line may ask of a benchmark.
+
+    Attributes
+    ----------
+    datasets
+        Names; None for all of the benchmark.
+    quick
+        Measure a small part, which shows that everything works and how figures come about.
+    jobs
+        Number of processes.
+    folder
+        Where the CSVs are.
+    """
+
+    datasets: list[str] | None = None
+    quick: bool = False
+    jobs: int = 1
+    folder: Path = RESULTS
 
 
 def machine() -> str:
@@ -53,18 +82,23 @@ class ResultFile:
     key
         Columns that identify a row.
     columns
-        The other columns. Versions and machine are added to every row.
+        The other columns.
+    stamped
+        Whether versions and machine are added to every row.
     """
 
-    def __init__(self, path: Path, *, key: list[str], columns: list[str]) -> None:
+    def __init__(
+        self, path: Path, *, key: list[str], columns: list[str], stamped: bool = True
+    ) -> None:
         self.path = path
         self.key = key
-        self.columns = [*key, *columns, "versions", "machine"]
+        self.stamp = {"versions": versions(), "machine": machine()} if stamped else {}
+        self.columns = [*key, *columns, *self.stamp]
         self.rows = self._read()
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Append one row; it is on disk when this returns."""
-        full = {**row, "versions": versions(), "machine": machine()}
+        full = {**row, **self.stamp}
         missing = [name for name in self.columns if name not in full]
         unknown = [name for name in full if name not in self.columns]
         if missing or unknown:
@@ -81,20 +115,32 @@ class ResultFile:
         self,
         points: Iterable[Mapping[str, Any]],
         measure: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+        *,
+        jobs: int = 1,
     ) -> None:
-        """Measure every point that is not there yet, on one BLAS thread."""
+        """Measure every point that is not there yet, each on one BLAS thread.
+
+        Parameters
+        ----------
+        points
+            The keys of all rows.
+        measure
+            Returns the other columns of a point; with several jobs a function of a module.
+        jobs
+            Number of processes.
+        """
         points = list(points)
         done_before = {self._key_of(row) for row in self.rows}
         todo = [point for point in points if self._key_of(point) not in done_before]
         if len(todo) < len(points):
             print(f"{self.path.name}: {len(points) - len(todo)} of {len(points)} points are there.")
-        start = time.monotonic()
-        for done, point in enumerate(todo, start=1):
-            with threadpool_limits(1):
-                self.add({**point, **measure(point)})
-            left = (time.monotonic() - start) / done * (len(todo) - done)
-            shown = ", ".join(f"{name} {value}" for name, value in point.items())
-            print(f"[{done}/{len(todo)}, {left:.0f} s left] {shown}", flush=True)
+        measured = _measured(todo, functools.partial(_on_one_thread, measure), jobs)
+        bar = tqdm(total=len(todo), desc=self.path.stem, disable=not todo)
+        with bar, contextlib.closing(measured):
+            for point, found in zip(todo, measured, strict=True):
+                self.add({**point, **found})
+                bar.set_postfix_str(" ".join(str(value) for value in point.values()), refresh=False)
+                bar.update()
 
     def _key_of(self, row: Mapping[str, Any]) -> tuple[str, ...]:
         return tuple(str(row[name]) for name in self.key)
@@ -114,3 +160,28 @@ class ResultFile:
                 "Move it away to start anew."
             )
         return rows
+
+
+def _measured(
+    points: list[Mapping[str, Any]],
+    measure: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    jobs: int,
+) -> Generator[Mapping[str, Any], None, None]:
+    """Yield what is measured at each point, in order."""
+    if jobs == 1 or len(points) < 2:
+        yield from map(measure, points)
+        return
+    # Fresh processes: a fork would inherit the threads of BLAS in whatever state they are.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        try:
+            yield from pool.map(measure, points, chunksize=_POINTS_AT_ONCE)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _on_one_thread(
+    measure: Callable[[Mapping[str, Any]], Mapping[str, Any]], point: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    with threadpool_limits(1):
+        return measure(point)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import minmax_scale
 
-from benchmarks.runner import RESULTS, ResultFile
+from benchmarks.runner import Options, ResultFile
 from span_hpo import RBF, Float, SpanObjective, UniformCost
 
 DATASETS = ["ringnorm"]
@@ -25,16 +25,16 @@ COSTS = (1.0, 64.0)
 _REPEATS = 3
 
 
-def run(datasets: list[str] | None = None) -> ResultFile:
+def run(options: Options) -> ResultFile:
     """Measure every point that is not in the CSV yet."""
     results = ResultFile(
-        RESULTS / "scale.csv",
+        options.folder / "scale.csv",
         key=["dataset", "rows", "features", "C"],
         columns=["n_support", "n_in_bound", "evaluation_ms", "new_width_ms", "peak_mb"],
     )
     points = [
         {"dataset": name, "rows": rows, "features": features, "C": C}
-        for name, rows, features, C in product(datasets or DATASETS, ROWS, FEATURES, COSTS)
+        for name, rows, features, C in product(options.datasets or DATASETS, ROWS, FEATURES, COSTS)
     ]
     results.complete(points, _measure)
     return results

@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC
 
 from benchmarks.data import Split, load
-from benchmarks.runner import RESULTS, ResultFile
+from benchmarks.runner import Options, ResultFile
 from span_hpo import RBF, Float, SpanObjective
 from span_hpo.integrations.optuna import OptunaObjective, best_model
 
@@ -32,15 +32,15 @@ OBJECTIVES: dict[str, dict[str, Any]] = {
 }
 
 
-def run(datasets: list[str] | None = None) -> list[ResultFile]:
+def run(options: Options) -> list[ResultFile]:
     """Measure everything that is not in the CSVs yet."""
-    return [run_searches(datasets), run_rivals(datasets)]
+    return [run_searches(options), run_rivals(options)]
 
 
-def run_searches(datasets: list[str] | None = None) -> ResultFile:
+def run_searches(options: Options) -> ResultFile:
     """Search with every objective and seed."""
     results = ResultFile(
-        RESULTS / "search.csv",
+        options.folder / "search.csv",
         key=["dataset", "objective", "seed"],
         columns=[
             *(f"{name}_{trials}" for trials in TRIALS for name in ("test_error", "loss")),
@@ -50,16 +50,16 @@ def run_searches(datasets: list[str] | None = None) -> ResultFile:
     )
     points = [
         {"dataset": dataset, "objective": name, "seed": seed}
-        for dataset, name, seed in product(datasets or DATASETS, OBJECTIVES, SEEDS)
+        for dataset, name, seed in product(options.datasets or DATASETS, OBJECTIVES, SEEDS)
     ]
     results.complete(points, _measure_search)
     return results
 
 
-def run_rivals(datasets: list[str] | None = None) -> ResultFile:
+def run_rivals(options: Options) -> ResultFile:
     """Search the same space by grid search, and cross-validate where Optuna was."""
     results = ResultFile(
-        RESULTS / "search_rivals.csv",
+        options.folder / "search_rivals.csv",
         key=["dataset"],
         columns=[
             "search_s",
@@ -71,7 +71,7 @@ def run_rivals(datasets: list[str] | None = None) -> ResultFile:
             "cv5_per_evaluation",
         ],
     )
-    results.complete([{"dataset": name} for name in datasets or DATASETS], _measure_rivals)
+    results.complete([{"dataset": name} for name in options.datasets or DATASETS], _measure_rivals)
     return results
 
 

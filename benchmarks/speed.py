@@ -13,7 +13,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
 from benchmarks.data import load
-from benchmarks.runner import RESULTS, ResultFile
+from benchmarks.runner import Options, ResultFile
 from benchmarks.timing import cpu_milliseconds
 from span_hpo import RBF, Float, Problem, SpanObjective, leave_one_out, solve
 from span_hpo.kernels import KernelCache
@@ -22,10 +22,10 @@ DATASETS = ["ida_banana", "ida_waveform", "ida_image", "splice", "a1a"]
 COSTS = [2.0**-6, 2.0**2, 2.0**10]
 
 
-def run(datasets: list[str] | None = None) -> ResultFile:
+def run(options: Options) -> ResultFile:
     """Measure every point that is not in the CSV yet."""
     results = ResultFile(
-        RESULTS / "speed.csv",
+        options.folder / "speed.csv",
         key=["dataset", "C_pos", "C_neg"],
         columns=[
             "rows",
@@ -47,7 +47,7 @@ def run(datasets: list[str] | None = None) -> ResultFile:
     )
     points = [
         {"dataset": dataset, "C_pos": C_pos, "C_neg": C_neg}
-        for dataset, C_pos, C_neg in product(datasets or DATASETS, COSTS, COSTS)
+        for dataset, C_pos, C_neg in product(options.datasets or DATASETS, COSTS, COSTS)
     ]
     results.complete(points, _measure)
     return results

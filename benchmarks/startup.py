@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.runner import RESULTS, ResultFile
+from benchmarks.runner import Options, ResultFile
 
 _TIMED = """
 import time
@@ -33,10 +33,10 @@ DATASETS = list(TASKS)
 _REPEATS = 5
 
 
-def run(datasets: list[str] | None = None) -> ResultFile:
+def run(options: Options) -> ResultFile:
     """Measure every task that is not in the CSV yet."""
-    results = ResultFile(RESULTS / "startup.csv", key=["task"], columns=["seconds"])
-    results.complete([{"task": task} for task in datasets or DATASETS], _measure)
+    results = ResultFile(options.folder / "startup.csv", key=["task"], columns=["seconds"])
+    results.complete([{"task": task} for task in options.datasets or DATASETS], _measure)
     return results
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from statistics import mean, median
 
 from benchmarks import grid, nodes, rivals, scale, search, speed
+from benchmarks.markdown import table
 from benchmarks.runner import RESULTS, read_rows
 
 ROOT = Path(__file__).parent.parent
@@ -13,17 +14,17 @@ def write(root: Path = ROOT) -> None:
     """Replace what stands between the markers of each table."""
     for file, tables in TABLES.items():
         text = (root / file).read_text()
-        for name, table in tables.items():
-            text = replaced(text, name, table())
+        for name, make in tables.items():
+            text = replaced(text, name, make())
         (root / file).write_text(text)
 
 
-def replaced(text: str, name: str, table: str) -> str:
+def replaced(text: str, name: str, new: str) -> str:
     """Return the text with a new table between ``<!-- name -->`` and ``<!-- /name -->``."""
     start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
     before, rest = text.split(start)
     after = rest.split(end)[1]
-    return f"{before}{start}\n{table}{end}{after}"
+    return f"{before}{start}\n{new}{end}{after}"
 
 
 def speed_table() -> str:
@@ -45,7 +46,7 @@ def speed_table() -> str:
                 f"{median(share):.0%} ({min(1.0, max(share)):.0%})",
             ]
         )
-    return _table(
+    return table(
         [
             "data set",
             "rows",
@@ -81,7 +82,7 @@ def grid_table() -> str:
         "least on grid (published)",
         "smooth error picks",
     ]
-    return _table(columns, lines)
+    return table(columns, lines)
 
 
 def exact_table() -> str:
@@ -99,7 +100,7 @@ def exact_table() -> str:
         "classes / 5-fold CV": "classes_per_cv5",
         "classes without Numba / `SVC.fit`": "plain_classes_per_fit",
     }
-    return _table(
+    return table(
         ["data set", "rows", "points that need paths", *ratios],
         [
             [
@@ -116,7 +117,7 @@ def exact_table() -> str:
 def growth_table() -> str:
     """Return how the cost grows, one line for each number of rows and cost."""
     times = {"`SVC.fit`, ms": "svc_fit", "classes, ms": "classes", "all values, ms": "values"}
-    return _table(
+    return table(
         ["data set", "rows", "C", "support vectors", "in-bound", "paths for classes", *times],
         [
             [
@@ -158,12 +159,12 @@ def rivals_table() -> str:
             ]
         )
     compared = ["standard / stopping (published)", "standard / exact", "brute force / exact"]
-    return _table(["data set", "rows", *methods, *compared], lines)
+    return table(["data set", "rows", *methods, *compared], lines)
 
 
 def classes_table() -> str:
     """Return the time for the leave-one-out error of several classes, by ours and by refits."""
-    return _table(
+    return table(
         [
             "data set",
             "rows",
@@ -196,7 +197,7 @@ def classes_table() -> str:
 
 def large_table() -> str:
     """Return time and memory of evaluations on large data."""
-    return _table(
+    return table(
         [
             "data set",
             "rows",
@@ -241,7 +242,7 @@ def search_table() -> str:
         lines.append([name, *(f"{error:.4f}" for error in errors)])
     heads = [f"{objective}, {trials} trials" for objective, trials in searches]
     grids = ["span-rule on the grid of 1,089", "`GridSearchCV`, 150 points"]
-    return _table(["data set", *heads, *grids], lines)
+    return table(["data set", *heads, *grids], lines)
 
 
 def search_time_table() -> str:
@@ -263,7 +264,7 @@ def search_time_table() -> str:
                 f"{folds / evaluations:.1f}",
             ]
         )
-    return _table(
+    return table(
         [
             "data set",
             "150 trials, s",
@@ -286,7 +287,7 @@ def pruning_table() -> str:
         "without": ("test_error", ".4f"),
     }
     groups: dict[str, dict[str, str]] = {name: {"dataset": name} for name in search.DATASETS}
-    return _table(
+    return table(
         ["data set", *columns],
         [
             [
@@ -304,7 +305,7 @@ def pruning_table() -> str:
 def overhead_table() -> str:
     """Return what the adapter and a second thread change."""
     row = read_rows(RESULTS / "overhead.csv")[0]
-    return _table(
+    return table(
         [
             "adapter against a hand-written function",
             "speed-up of two threads",
@@ -328,7 +329,7 @@ def calibration_table() -> str:
         "calibration error": ("calibration_error", ".4f"),
         "fit, ms": ("fit_ms", ".3g"),
     }
-    return _table(
+    return table(
         ["data set", "C", *(f"{title}: leave-one-out, folds" for title in measures)],
         [
             [
@@ -342,12 +343,6 @@ def calibration_table() -> str:
             for row in read_rows(RESULTS / "calibration.csv")
         ],
     )
-
-
-def _table(columns: list[str], lines: list[list[str]]) -> str:
-    """Return a table in Markdown."""
-    head = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-    return "\n".join([*head, *(f"| {' | '.join(line)} |" for line in lines)]) + "\n"
 
 
 def evaluation_table() -> str:
@@ -371,7 +366,7 @@ def evaluation_table() -> str:
             ]
         )
     kinds = ("d = 5, C = 1", "d = 320, C = 1", "d = 320, C = 64")
-    return _table(
+    return table(
         [
             "rows",
             *(f"evaluation, ms: {kind}" for kind in kinds),
@@ -400,7 +395,7 @@ def cluster_table() -> str:
         ]
         for row in read_rows(RESULTS / "cluster.csv")
     ]
-    return _table(
+    return table(
         [
             "data set",
             "rows",
@@ -435,7 +430,7 @@ def nodes_table() -> str:
                     ),
                 ]
             )
-    return _table(
+    return table(
         [
             "rows",
             "trials",

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks import grid, speed, tables
 from benchmarks.data import data_folder, load
-from benchmarks.runner import RESULTS, ResultFile, read_rows
+from benchmarks.runner import RESULTS, Options, ResultFile, read_rows
 
 with_data = pytest.mark.skipif(data_folder() is None, reason="SPAN_HPO_DATA names no folder")
 
@@ -139,7 +139,7 @@ PUBLISHED_MEANS = {"splice": (0.0156, 148.2, 581.3), "a1a": (0.0066, 125.8, 825.
 @pytest.mark.parametrize("name", ["splice", "a1a"])
 def test_rows_of_table_2(name, tmp_path):
     """The span-rule picks a model with the published test error, to the digit."""
-    (found,) = grid.run([name], folder=tmp_path)
+    (found,) = grid.run(Options([name], folder=tmp_path))
     assert len(found.rows) == 33 * 33
     chosen = grid.selected(found.rows, "span_error")
     assert (round(chosen["worst_of_ties"], 4), round(chosen["least_on_grid"], 4)) == (
