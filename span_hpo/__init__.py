@@ -2,6 +2,8 @@
 
 import logging as _logging
 
+from span_hpo import bounds
+from span_hpo.box_spans import box_squared_spans
 from span_hpo.data import Dataset
 from span_hpo.errors import SolverError
 from span_hpo.export import Predictor, Scaling
@@ -10,7 +12,7 @@ from span_hpo.loo import LeaveOneOut, leave_one_out
 from span_hpo.objective import CrossValidation, Evaluation, SpanObjective
 from span_hpo.solver import DualSolution, Problem, solve
 from span_hpo.space import Choice, Float, Int
-from span_hpo.spans import box_squared_spans, free_squared_spans, span_exists
+from span_hpo.spans import free_squared_spans, span_exists
 from span_hpo.svc import SpanSVC
 from span_hpo.weighting import ClassCosts, PowerScore, SigmoidScore, UniformCost, Weighting
 
@@ -44,6 +46,7 @@ __all__ = [
     "SpanSVC",
     "UniformCost",
     "Weighting",
+    "bounds",
     "box_squared_spans",
     "free_squared_spans",
     "leave_one_out",

@@ -17,18 +17,20 @@ from typing import Any, NoReturn
 import click
 import numpy as np
 
-from span_hpo import __version__
+from span_hpo import __version__, bounds
 from span_hpo.arrays import Array
 from span_hpo.checks import real, whole
 from span_hpo.demo import run_demo
 from span_hpo.engines import Engine, OptunaEngine, RayEngine, local_folder
 from span_hpo.errors import SolverError
 from span_hpo.export import KERNELS, Predictor, libsvm_entries, write_text
+from span_hpo.gram import is_held
 from span_hpo.kernels import RBF, Linear, Polynomial
 from span_hpo.loo import METHODS
 from span_hpo.metrics import METRICS
 from span_hpo.objective import Evaluation, SpanObjective
-from span_hpo.pairwise import is_wrong
+from span_hpo.pairwise import PairwiseSolution, is_wrong
+from span_hpo.solver import DualSolution
 from span_hpo.svc import SCALES, SpanSVC, fitted_scaler
 from span_hpo.tables import (
     Samples,
@@ -351,8 +353,7 @@ def loo(file: Path, refit: bool | None, as_json: bool, **settings: Any) -> None:
                 "seconds": evaluation.seconds,
             }
         )
-    bound = {"estimate": "support vectors / rows", "at_most": evaluation.n_support / len(samples.y)}
-    rows.append(bound)
+    rows += _bounds(objective.solution(params))
     _print_point(
         {
             "file": str(file),
@@ -655,6 +656,27 @@ def _told_how_to_resume(engine: Engine, trials: int) -> Iterator[None]:
 
 
 # Files and words.
+
+
+def _bounds(solution: DualSolution | PairwiseSolution) -> list[dict[str, Any]]:
+    """Return what the classical bounds say of a fit: of several classes, the support vectors."""
+    share = solution.n_support / len(solution.decision_values)
+    told: list[dict[str, Any]] = [{"estimate": "support vectors / rows", "at_most": share}]
+    if isinstance(solution, PairwiseSolution):
+        return told
+    estimates = {
+        "xi-alpha": bounds.xi_alpha,
+        "Jaakkola-Haussler": bounds.jaakkola_haussler,
+        "Opper-Winther": bounds.opper_winther,
+    }
+    if is_held(solution.problem.K):  # the ball needs the whole matrix
+        estimates["span bound"] = bounds.span_bound
+    for title, estimate in estimates.items():
+        start = time.perf_counter()
+        error = estimate(solution)
+        seconds = time.perf_counter() - start
+        told.append({"estimate": title, "error": error, "seconds": seconds})
+    return told
 
 
 def _loaded(model: Path, file: Path) -> tuple[Predictor, Any, list[Any] | None]:

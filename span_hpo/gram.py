@@ -132,6 +132,18 @@ def largest_entry(K: KernelBlocks) -> float:
     return float(np.abs(K.diagonal()).max())
 
 
+def entry_range(K: KernelBlocks) -> tuple[float, float]:
+    """Return the least and the largest ``K_ij``, reading a block of rows at a time."""
+    if isinstance(K, KernelMatrix):
+        return float(K.values.min()), float(K.values.max())
+    least, largest = np.inf, -np.inf
+    at_once = max(1, _BLOCK_ENTRIES // len(K))
+    for start in range(0, len(K), at_once):
+        part = K.block(np.arange(start, min(start + at_once, len(K))), ALL)
+        least, largest = min(least, float(part.min())), max(largest, float(part.max()))
+    return least, largest
+
+
 def kernel_product(K: KernelBlocks, coefficients: FloatArray) -> FloatArray:
     """Return ``K @ coefficients``, shape (l,), skipping the zeros."""
     nonzero = rows_of(coefficients)

@@ -125,12 +125,21 @@ class Hull:
         ``1 / (M^-1)_pp`` with ``(M^-1)_pp = (H^-1)_pp - 1 / (n (n scale + jitter))``; needs
         n >= 2.
         """
-        n = len(self.row_means)
         inverse = inverse_of_triangular(self.L)
-        border = 1 / (n * (n * self.scale + self.jitter))
-        precision = np.einsum("ij,ij->j", inverse, inverse) - border
+        precision = np.einsum("ij,ij->j", inverse, inverse) - self._border
         squared: FloatArray = 1 / precision
         return squared
+
+    def precision(self) -> FloatArray:
+        """Return ``(M^-1)_II = H^-1 - 11' / (n (n scale + jitter))``, shape (n, n)."""
+        inverse = inverse_of_triangular(self.L)
+        A: FloatArray = inverse.T @ inverse - self._border
+        return A
+
+    @property
+    def _border(self) -> float:
+        n = len(self.row_means)
+        return 1 / (n * (n * self.scale + self.jitter))
 
 
 def in_bound_hull(K_II: FloatArray) -> Hull:

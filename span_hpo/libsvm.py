@@ -13,7 +13,7 @@ import numpy as np
 import sklearn
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import SVC
+from sklearn.svm import SVC, OneClassSVM
 
 from span_hpo.arrays import FloatArray, IndexArray
 from span_hpo.checks import whole
@@ -58,6 +58,25 @@ def libsvm_alpha(
     if not np.isfinite(alpha.sum()):
         raise SolverError("LIBSVM returned dual variables that are not finite.")
     return alpha, finished
+
+
+def one_class_weights(Q: FloatArray, tol: float, max_iter: int) -> FloatArray:
+    """Return the minimum of ``beta' Q beta`` over ``sum(beta) = 1, beta >= 0``, shape (l,).
+
+    LIBSVM's one-class problem with ``nu = 1/l``, whose box ``beta <= 1`` the sum implies.
+    """
+    svm = OneClassSVM(kernel="precomputed", nu=1 / len(Q), tol=tol, max_iter=max_iter)
+    svm.set_params(cache_size=_cache_size(len(Q)))
+    with (
+        sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        svm.fit(Q)
+    beta = np.zeros(len(Q))
+    beta[svm.support_] = svm.dual_coef_[0]
+    beta /= beta.sum()
+    return beta
 
 
 def _kernel_unit(largest: float) -> float:

@@ -21,10 +21,11 @@ from span_hpo.kernels import KernelCache, Precomputed, as_kernel
 from span_hpo.libsvm import checked_max_iter
 from span_hpo.loo import METHODS, LeaveOneOut, leave_one_out
 from span_hpo.metrics import SMOOTH_ERROR, as_metrics
-from span_hpo.pairwise import solve_classes
+from span_hpo.pairwise import PairwiseSolution, solve_classes
 from span_hpo.solver import (
     DEFAULT_MAX_ITER,
     DEFAULT_TOL,
+    DualSolution,
     checked_costs,
 )
 from span_hpo.space import (
@@ -275,9 +276,7 @@ class SpanObjective:
         data = self.data if chosen is None else self.data.take(chosen)
         weight = self.metric_weight if chosen is None else self.metric_weight[chosen]
 
-        K = self._kernels.matrix(params, chosen)
-        costs = checked_costs(self.weighting.costs(data, params), data.codes, data.classes)
-        solution = solve_classes(K, data.codes, costs, tol=self.tol, max_iter=self.max_iter)
+        solution = self._fitted(params, data, chosen)
         loo = leave_one_out(
             solution,
             method=self.loo_method if loo_method is None else as_loo_method(loo_method),
@@ -301,6 +300,23 @@ class SpanObjective:
         if loo.n_refit:
             _logger.info("%d of %d rows had to be refitted at %s", loo.n_refit, len(data), params)
         return evaluation
+
+    def solution(self, params: Params) -> DualSolution | PairwiseSolution:
+        """Return the fit of all rows: a `DualSolution` for two classes, from which `bounds` tell.
+
+        Parameters
+        ----------
+        params
+            A value for every name in `space`.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is missing, unknown or not valid.
+        SolverError
+            If the fit cannot be computed.
+        """
+        return self._fitted(checked_params(self.space, params), self.data, None)
 
     def __call__(self, params: Params) -> float:
         """Return the loss of the parameters; of several metrics, the first."""
@@ -474,6 +490,14 @@ class SpanObjective:
             },
             "parameters": sorted(self.space),
         }
+
+    def _fitted(
+        self, params: Params, data: Dataset, chosen: IndexArray | None
+    ) -> DualSolution | PairwiseSolution:
+        """Return the fit of some rows, whose data are given, or of all of them."""
+        K = self._kernels.matrix(params, chosen)
+        costs = checked_costs(self.weighting.costs(data, params), data.codes, data.classes)
+        return solve_classes(K, data.codes, costs, tol=self.tol, max_iter=self.max_iter)
 
     def _losses(self, data: Dataset, values: FloatArray, weight: FloatArray) -> dict[str, float]:
         return {metric.name: metric.loss(data.y, values, weight) for metric in self.metrics}

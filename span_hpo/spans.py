@@ -9,13 +9,10 @@ there; a *box* span also keeps every dual variable in its box,
 import numpy as np
 
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray, rows_of, sums_of_others
-from span_hpo.errors import SolverError
-from span_hpo.qp import BoxQP
 from span_hpo.solver import DualSolution
 
 _COLUMNS_AT_ONCE = 4096  # bounded rows whose kernel columns are held in memory together
 _ROOM_ROUNDING = 1e-12  # relative to the room and alpha_p that are compared
-_SINGLE_POINT = 1e-9  # slack of the sum, relative to the bounds, below which the box is one point
 
 
 def free_squared_spans(solution: DualSolution) -> FloatArray:
@@ -106,69 +103,3 @@ def span_exists(solution: DualSolution) -> BoolArray:
             enough = of_others >= alpha - _ROOM_ROUNDING * (of_others + alpha)
             exists |= (problem.y == label) & enough & (of_others > 0)
     return exists
-
-
-def box_squared_spans(solution: DualSolution) -> FloatArray:
-    """Return squared spans under the box constraints, one quadratic program per support vector.
-
-    ``S_p^2 = min |x_p - sum_i lambda_i x_i|^2`` over ``sum_i lambda_i = 1`` and
-    ``0 <= alpha_i + y_i y_p alpha_p lambda_i <= C_i``, i in I without p. In the programs an
-    in-bound p stays among the variables with ``lambda_p = -1`` and the sum is 0, so that all of
-    them share one matrix.
-
-    Parameters
-    ----------
-    solution
-        A fit.
-
-    Returns
-    -------
-    Squared spans, shape (l,); 0 for zero rows, NaN where no ``lambda`` exists (`span_exists`).
-    They are never below the free spans.
-
-    Raises
-    ------
-    SolverError
-        If the kernel is not positive semi-definite, or a program cannot be solved.
-    """
-    problem, alpha = solution.problem, solution.alpha
-    squared = np.zeros(len(problem))
-    support = rows_of(alpha)
-    exists = span_exists(solution)
-    squared[support] = np.nan
-    in_bound = rows_of(solution.in_bound)
-    if not len(in_bound):
-        return squared
-    hull = solution.hull
-    G = hull.centred(problem.K.block(in_bound, in_bound))
-    qp = BoxQP(G / hull.scale)
-    y, costs, diagonal = problem.y[in_bound], problem.costs[in_bound], problem.K.diagonal()
-    for p in support[exists[support]]:
-        sign = y * problem.y[p]
-        to_zero, to_cost = (
-            -sign * alpha[in_bound] / alpha[p],
-            sign * (costs - alpha[in_bound]) / alpha[p],
-        )
-        lower, upper = np.minimum(to_zero, to_cost), np.maximum(to_zero, to_cost)
-        if solution.in_bound[p]:
-            lower[in_bound == p] = upper[in_bound == p] = -1.0
-            G_Ip, G_pp, total = np.zeros(len(in_bound)), 0.0, 0.0
-        else:
-            K_Ip = problem.K.block(in_bound, np.array([p]))
-            columns, squares = hull.about_centroid(K_Ip, diagonal[[p]])
-            G_Ip, G_pp, total = columns[:, 0], float(squares[0]), 1.0
-        if upper.sum() - total <= _SINGLE_POINT * np.abs(upper).sum():
-            found = upper
-        else:
-            found = _minimum(qp, p, -G_Ip / hull.scale, total, lower, upper)
-        squared[p] = max(0.0, float(G_pp - 2 * G_Ip @ found + found @ G @ found))
-    return squared
-
-
-def _minimum(
-    qp: BoxQP, p: int, c: FloatArray, total: float, lower: FloatArray, upper: FloatArray
-) -> FloatArray:
-    try:
-        return qp.solve(c, total, lower, upper).x
-    except SolverError as error:
-        raise SolverError(f"The box span of row {p} cannot be computed: {error}") from error

@@ -343,7 +343,8 @@ def test_loo_shows_every_estimate(capsys):
     settings = ("rows.csv", "--target", "label", *NOT_FEATURES, "--C", "4", "--gamma", "2")
     found = json.loads(call("loo", *settings, "--json", capsys=capsys))
     estimates = {row["estimate"]: row for row in found["estimates"]}
-    assert set(estimates) == {"span", "exact", "refit", "stopping", "support vectors / rows"}
+    bounds = {"support vectors / rows", "xi-alpha", "Jaakkola-Haussler", "Opper-Winther"}
+    assert set(estimates) == {"span", "exact", "refit", "stopping", "span bound", *bounds}
     frame = moons_table()
     X = pd.get_dummies(frame[["x", "z", "town"]], columns=["town"], dtype=float)
     X = (X - X.min()) / (X.max() - X.min())
@@ -356,6 +357,7 @@ def test_loo_shows_every_estimate(capsys):
     assert exact == estimates["refit"]["error"] == estimates["stopping"]["error"]
     assert estimates["span"]["at_least"] <= exact <= estimates["span"]["at_most"]
     assert exact <= estimates["support vectors / rows"]["at_most"] + 1e-12
+    assert exact <= min(estimates[name]["error"] for name in ("xi-alpha", "span bound"))
     table = call("loo", *settings, "--no-refit", "--metric", "log_loss", capsys=capsys)
     assert re.search(r"log_loss +error +at least +at most", table)
     assert not re.search(r"^refit", table, re.MULTILINE)

@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+
+from span_hpo import Problem, box_squared_spans, solve, span_exists
+from span_hpo.box_spans import largest_box_squared_span
+from tests.problems import moons_problem, random_problem
+
+
+def largest_of_all(solution):
+    squared = box_squared_spans(solution)[solution.in_bound]
+    return np.nanmax(squared) if np.isfinite(squared).any() else 0.0
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_the_largest_is_that_of_all_programs(seed):
+    """Bounds decide which programs need not be solved, never the answer."""
+    solution = solve(random_problem(seed))
+    unit = solution.problem.K.diagonal().max()
+    found = largest_box_squared_span(solution)
+    assert found == pytest.approx(largest_of_all(solution), abs=3e-6 * unit)
+
+
+@pytest.mark.parametrize("cost", [0.1, 1.0, 100.0])
+def test_few_programs_are_solved(cost, monkeypatch):
+    """On ordinary problems one program is left."""
+    from span_hpo import box_spans
+
+    solution = solve(moons_problem(200, cost=cost, gamma=5.0))
+    solved = []
+    one = box_spans._Box.squared_span
+    monkeypatch.setattr(
+        box_spans._Box, "squared_span", lambda self, p: solved.append(p) or one(self, p)
+    )
+    largest_box_squared_span(solution)
+    assert solution.n_in_bound > 5
+    assert len(solved) <= 2
+
+
+def test_the_largest_by_hand():
+    """Three in-bound rows of a triangle: its greatest height, whose foot is in the box."""
+    X = np.array([[0.0, 0.0], [2.0, 0.0], [1.0, 3.0]])
+    solution = solve(Problem(X @ X.T, np.array([1.0, 1.0, -1.0]), np.full(3, 100.0)))
+    assert largest_box_squared_span(solution) == pytest.approx(9.0)
+
+
+def test_without_in_bound_rows():
+    """No span, no largest one."""
+    solution = solve(Problem(np.ones((2, 2)), np.array([1.0, -1.0]), np.full(2, 0.5)))
+    assert not solution.in_bound.any()
+    assert largest_box_squared_span(solution) == 0
+    assert not span_exists(solution).any()
