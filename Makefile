@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Real data sets for benchmarks and some tests: a folder of .npz files, used only if it is there.
 export SPAN_HPO_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo test slow check bench clean
+.PHONY: demo test slow check bench quick clean
 
 demo: $(VENV)/installed
 	$(BIN)/span-hpo demo
@@ -23,10 +23,8 @@ check: $(VENV)/installed
 
 bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks speed
-	$(BIN)/python -m benchmarks grid
 	$(BIN)/python -m benchmarks exact
 	$(BIN)/python -m benchmarks growth
-	$(BIN)/python -m benchmarks rivals
 	$(BIN)/python -m benchmarks large
 	$(BIN)/python -m benchmarks classes
 	$(BIN)/python -m benchmarks startup
@@ -37,8 +35,14 @@ bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks cluster
 	$(BIN)/python -m benchmarks scale
 	$(BIN)/python -m benchmarks nodes
+	$(BIN)/python -m benchmarks papers --jobs 2
 	$(BIN)/python -m benchmarks tables
 	$(BIN)/python -m benchmarks figures
+
+# Every benchmark of the papers and peers, on a small part of the data; its CSVs are not kept.
+quick: $(VENV)/installed
+	@if [ -n "$(SPAN_HPO_DATA)" ]; then $(BIN)/python -m benchmarks papers --quick; \
+	else echo "Set SPAN_HPO_DATA to a folder of data sets to try the benchmarks."; fi
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import postal, selection
 from benchmarks.runner import RESULTS, read_rows
 from span_hpo import Problem, free_squared_spans, solve
 from span_hpo.exact import dual_path
 
 DOCS = Path(__file__).parent.parent / "docs"
-_BLUE, _ORANGE, _GREY = "#1f5fa8", "#d9622b", "#777777"
+_BLUE, _ORANGE, _GREEN, _GREY = "#1f5fa8", "#d9622b", "#3a8f5c", "#777777"
 
 
 def draw(folder: Path = DOCS) -> None:
@@ -22,6 +23,10 @@ def draw(folder: Path = DOCS) -> None:
     )
     path_figure(folder / "path.png")
     growth_figure(folder / "growth.png")
+    for name in selection.CURVES:
+        curves_figure(name, folder / f"curves_{name.removeprefix('ida_')}.png")
+    ringnorm_figure(folder / "ringnorm.png")
+    postal.draw(folder)
 
 
 def path_figure(file: Path) -> None:
@@ -110,6 +115,78 @@ def growth_figure(file: Path) -> None:
             if line == 1:
                 axes.set_xlabel("rows")
     grid[0, 0].legend(frameon=False, fontsize=8, ncol=2)
+    figure.tight_layout()
+    figure.savefig(file, dpi=150)
+    plt.close(figure)
+
+
+def curves_figure(name: str, file: Path) -> None:
+    """Draw the estimates along each hyperparameter through the least test error of a grid."""
+    from matplotlib import pyplot as plt
+
+    rows = [row for row in read_rows(RESULTS / "weighted_curves.csv") if row["dataset"] == name]
+    parameters = list(dict.fromkeys(row["parameter"] for row in rows))
+    titles = {"C_1": "$C^+$", "C_-1": "$C^-$"}
+    lines = {
+        "xi_alpha": ("ξα", _GREY),
+        "cv5_error": ("5-fold CV", _GREEN),
+        "span_error": ("span-rule", _BLUE),
+        "test_error": ("test error", _ORANGE),
+    }
+    width = 4.2 * len(parameters) if len(parameters) == 2 else 10.0
+    figure, grid = plt.subplots(1, len(parameters), figsize=(width, 3.4), sharey=True)
+    for axes, parameter in zip(grid, parameters, strict=True):
+        own = [row for row in rows if row["parameter"] == parameter]
+        x = np.array([float(row["value"]) for row in own])
+        for column, (label, color) in lines.items():
+            y = np.array([float(row[column]) for row in own])
+            axes.plot(x, y, color=color, lw=2 if column == "test_error" else 1.5, label=label)
+            lowest = int(y.argmin())
+            marker, size = ("*", 13) if column == "test_error" else ("s", 6)
+            axes.plot(x[lowest], y[lowest], marker, color=color, ms=size, mec="white", zorder=3)
+        if parameter.startswith("C"):
+            axes.set_xscale("log", base=2)
+        axes.set_xlabel(titles.get(parameter, parameter))
+        axes.set_ylim(bottom=0)
+    grid[0].set_ylabel("error")
+    grid[0].legend(frameon=False, fontsize=9)
+    figure.tight_layout()
+    figure.savefig(file, dpi=150)
+    plt.close(figure)
+
+
+def ringnorm_figure(file: Path) -> None:
+    """Draw how time and support vectors grow with the rows."""
+    from matplotlib import pyplot as plt
+
+    rows = read_rows(RESULTS / "ringnorm.csv")
+    sizes_of = sorted({int(row["features"]) for row in rows})
+    styles = dict(zip(sizes_of, ("-", "--", ":"), strict=False))
+    figure, (times, counts) = plt.subplots(1, 2, figsize=(9.4, 3.9))
+    for features, style in styles.items():
+        own = [row for row in rows if int(row["features"]) == features]
+        sizes = [int(row["rows"]) for row in own]
+        for column, color, label in (
+            ("cv5_s", _GREEN, "5-fold CV"),
+            ("exact_s", _ORANGE, "exact leave-one-out"),
+            ("span_s", _BLUE, "span-rule"),
+        ):
+            with_fit = ("fit_s", column) if column != "cv5_s" else (column,)
+            seconds = [sum(float(row[part]) for part in with_fit) for row in own]
+            times.plot(sizes, seconds, style, color=color, label=f"{label}, d = {features}")
+        for column, color, label in (
+            ("n_support", _GREEN, "support vectors"),
+            ("n_in_bound", _BLUE, "in-bound"),
+        ):
+            numbers = [float(row[column]) for row in own]
+            counts.plot(sizes, numbers, style, color=color, label=f"{label}, d = {features}")
+    times.set_ylabel("CPU seconds per point, fit included")
+    counts.set_ylabel("rows")
+    for axes in (times, counts):
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set_xlabel("training rows")
+        axes.legend(frameon=False, fontsize=8)
     figure.tight_layout()
     figure.savefig(file, dpi=150)
     plt.close(figure)

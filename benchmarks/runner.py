@@ -39,12 +39,15 @@ class Options:
         Number of processes.
     folder
         Where the CSVs are.
+    splits
+        At most so many splits of a data set, where a benchmark has several; None for all.
     """
 
     datasets: list[str] | None = None
     quick: bool = False
     jobs: int = 1
     folder: Path = RESULTS
+    splits: int | None = None
 
 
 def machine() -> str:

@@ -19,7 +19,7 @@ from sklearn.svm import SVC
 from benchmarks.data import Split, load
 from benchmarks.runner import Options, ResultFile
 from span_hpo import RBF, Float, SpanObjective
-from span_hpo.integrations.optuna import OptunaObjective, best_model
+from span_hpo.integrations.optuna import OptunaObjective, best_model, studies
 
 DATASETS = ["ida_image", "ida_banana", "splice", "a1a", "ida_waveform"]
 SEEDS = (0, 1, 2)
@@ -76,26 +76,32 @@ def run_rivals(options: Options) -> ResultFile:
 
 
 @functools.lru_cache(maxsize=1)
-def _split(name: str) -> Split:
+def first_split(name: str) -> Split:
+    """Return the first split of a data set; the last one asked for is kept."""
     return load(name)
 
 
 def new_objective(name: str, **settings: Any) -> SpanObjective:
-    """Return the objective of a data set's training rows."""
-    split = _split(name)
-    return SpanObjective(split.X_train, split.y_train, kernel=RBF(gamma=WIDTHS), **settings)
+    """Return the objective of a data set's training rows, by default with gamma searched."""
+    split = first_split(name)
+    return SpanObjective(split.X_train, split.y_train, **({"kernel": RBF(gamma=WIDTHS)} | settings))
 
 
-def new_study(seed: int, **settings: Any) -> optuna.Study:
-    """Return a study with a sampler of this seed."""
+def new_study(seed: int, *, sampler: str = "tpe", **settings: Any) -> optuna.Study:
+    """Return a study with a sampler of this name and seed."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    return optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed), **settings)
+    return studies.new_study(sampler=sampler, seed=seed, **settings)
 
 
 def error_on_test_rows(name: str, study: optuna.Study, objective: SpanObjective) -> float:
     """Return the error of a study's best model on the test rows."""
-    split = _split(name)
-    return float(np.mean(best_model(study, objective).predict(split.X_test) != split.y_test))
+    return model_error(name, best_model(study, objective))
+
+
+def model_error(name: str, model: SVC) -> float:
+    """Return the error of a model on the test rows of a data set."""
+    split = first_split(name)
+    return float(np.mean(model.predict(split.X_test) != split.y_test))
 
 
 def _measure_search(point: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,7 +122,7 @@ def _measure_search(point: Mapping[str, Any]) -> dict[str, Any]:
 
 def _measure_rivals(point: Mapping[str, Any]) -> dict[str, Any]:
     name = point["dataset"]
-    split, objective, study = _split(name), new_objective(name), new_study(SEEDS[0])
+    split, objective, study = first_split(name), new_objective(name), new_study(SEEDS[0])
     search = _wall_seconds(lambda: study.optimize(OptunaObjective(objective), n_trials=max(TRIALS)))
     values = objective.grid({"gamma": 6, "C_-1": 5, "C_1": 5})
     weights = [{-1: low, 1: high} for low, high in product(values["C_-1"], values["C_1"])]

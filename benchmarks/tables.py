@@ -3,7 +3,18 @@
 from pathlib import Path
 from statistics import mean, median
 
-from benchmarks import grid, nodes, rivals, scale, search, speed
+from benchmarks import (
+    exact_selection,
+    nodes,
+    peers,
+    postal,
+    rivals,
+    samplers,
+    scale,
+    search,
+    selection,
+    speed,
+)
 from benchmarks.markdown import table
 from benchmarks.runner import RESULTS, read_rows
 
@@ -59,32 +70,6 @@ def speed_table() -> str:
     )
 
 
-def grid_table() -> str:
-    """Return what is selected on the paper's grid, beside what was published."""
-    lines = []
-    for name in grid.DATASETS:
-        rows = read_rows(RESULTS / f"grid_{name}.csv")
-        rule, smooth = (
-            grid.selected(rows, criterion) for criterion in ("span_error", "smooth_error")
-        )
-        picked, least = grid.PUBLISHED[name]
-        lines.append(
-            [
-                name,
-                f"{rule['worst_of_ties']:.4f} ({picked:.4f})",
-                f"{rule['least_on_grid']:.4f} ({least:.4f})",
-                f"{smooth['worst_of_ties']:.4f}",
-            ]
-        )
-    columns = [
-        "data set",
-        "span-rule picks (published)",
-        "least on grid (published)",
-        "smooth error picks",
-    ]
-    return table(columns, lines)
-
-
 def exact_table() -> str:
     """Return the cost of exact leave-one-out, one line for each data set and one for all."""
     rows = read_rows(RESULTS / "exact.csv")
@@ -132,34 +117,6 @@ def growth_table() -> str:
             for row in read_rows(RESULTS / "growth.csv")
         ],
     )
-
-
-def rivals_table() -> str:
-    """Return the time for a leave-one-out error by four methods, summed over a grid."""
-    methods = {
-        "brute force, s": "brute_force",
-        "standard, s": "standard",
-        "stopping, s": "stopping",
-        "exact, s": "exact",
-    }
-    lines = []
-    rows = read_rows(RESULTS / "rivals.csv")
-    for name in rivals.DATASETS:
-        own = [row for row in rows if row["dataset"] == name]
-        seconds = [sum(float(row[f"{one}_ms"]) for row in own) / 1e3 for one in methods.values()]
-        brute, standard, stopping, ours = seconds
-        lines.append(
-            [
-                name,
-                own[0]["rows"],
-                *(f"{time:.3g}" for time in seconds),
-                f"{standard / stopping:.1f} ({rivals.PUBLISHED[name]:.1f})",
-                f"{standard / ours:.0f}",
-                f"{brute / ours:.0f}",
-            ]
-        )
-    compared = ["standard / stopping (published)", "standard / exact", "brute force / exact"]
-    return table(["data set", "rows", *methods, *compared], lines)
 
 
 def classes_table() -> str:
@@ -228,6 +185,7 @@ def search_table() -> str:
     """Return the test error of what searches find, beside grids."""
     rows = read_rows(RESULTS / "search.csv")
     against = {row["dataset"]: row for row in read_rows(RESULTS / "search_rivals.csv")}
+    grids = read_rows(RESULTS / "weighted.csv")
     searches = [
         (objective, trials) for objective in search.OBJECTIVES for trials in reversed(search.TRIALS)
     ]
@@ -237,12 +195,16 @@ def search_table() -> str:
             _mean_of(rows, f"test_error_{trials}", dataset=name, objective=objective)
             for objective, trials in searches
         ]
-        on_grid = grid.selected(read_rows(RESULTS / f"grid_{name}.csv"), "span_error")
-        errors += [on_grid["worst_of_ties"], float(against[name]["grid_search_test_error"])]
+        (on_grid,) = (
+            float(row["worst_of_ties"])
+            for row in grids
+            if (row["dataset"], row["split"], row["criterion"]) == (name, "0", "span_error")
+        )
+        errors += [on_grid, float(against[name]["grid_search_test_error"])]
         lines.append([name, *(f"{error:.4f}" for error in errors)])
     heads = [f"{objective}, {trials} trials" for objective, trials in searches]
-    grids = ["span-rule on the grid of 1,089", "`GridSearchCV`, 150 points"]
-    return table(["data set", *heads, *grids], lines)
+    heads += ["span-rule on the grid of 1,089", "`GridSearchCV`, 150 points"]
+    return table(["data set", *heads], lines)
 
 
 def search_time_table() -> str:
@@ -455,7 +417,7 @@ def _mean_of(rows: list[dict[str, str]], column: str, **chosen: str) -> float:
 
 
 TABLES = {
-    "README.md": {"speed": speed_table, "grid": grid_table, "exact": exact_table},
+    "README.md": {"speed": speed_table, "weighted": selection.summary_table, "exact": exact_table},
     "docs/scale.md": {
         "evaluation": evaluation_table,
         "growth": growth_table,
@@ -468,9 +430,22 @@ TABLES = {
         "search time": search_time_table,
         "pruning": pruning_table,
         "overhead": overhead_table,
+        "samplers": samplers.table,
+        "samplers by set": samplers.details_table,
     },
     "docs/results.md": {
-        "rivals": rivals_table,
+        "selection": selection.selection_table,
+        "ties": selection.ties_table,
+        "rmse": selection.rmse_table,
+        "counts": selection.counts_table,
+        "seconds": selection.seconds_table,
+        "criteria": selection.criteria_table,
+        "exact selection": exact_selection.table,
+        "exact selection time": exact_selection.time_table,
+        "rivals": rivals.table,
+        "rivals linear": rivals.linear_table,
+        "postal": postal.table,
+        "peers": peers.table,
         "classes": classes_table,
         "calibration": calibration_table,
     },

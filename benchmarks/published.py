@@ -1,0 +1,96 @@
+"""Figures of the papers, as printed.
+
+`SELECTED`, `LEAST`, `RMSE`, `COUNTS` and `SECONDS` are Tables 2 to 6 of Sarafis, Diou and
+Delopoulos, "Span error bound for weighted SVM with applications in hyperparameter selection". The
+splits of most sets are not known.
+"""
+
+CRITERIA = ("span_error", "span_bound", "cv5_error", "xi_alpha")
+
+# Tables 2 and 3: test error of the model that each criterion selects, and the least of the grid.
+SELECTED = {
+    "breast_cancer": (0.0360, 0.0395, 0.0377, 0.0360),
+    "mushrooms": (0.0151, 0.0154, 0.0456, 0.0623),
+    "ida_waveform": (0.1141, 0.1226, 0.1104, 0.1422),
+    "ida_banana": (0.2324, 0.4476, 0.2324, 0.4476),
+    "skin_nonskin": (0.0086, 0.0143, 0.0131, 0.0104),
+    "splice": (0.1080, 0.1237, 0.1085, 0.1591),
+    "ida_image": (0.0623, 0.1158, 0.0623, 0.0852),
+    "a1a": (0.1585, 0.2405, 0.1628, 0.2405),
+    "mnist_2_9": (0.0049, 0.0103, 0.0059, 0.0103),
+    "mnist_1_7": (0.0042, 0.0065, 0.0042, 0.0065),
+    "mnist_3_6": (0.0020, 0.0030, 0.0030, 0.0091),
+    "mnist_0_8": (0.0067, 0.0061, 0.0061, 0.0092),
+    "parkinson": (0.3865, 0.5000, 0.4000, 0.5134),
+    "bank": (0.2218, 0.2801, 0.2297, 0.2803),
+}
+LEAST = {
+    "breast_cancer": 0.0292,
+    "mushrooms": 0.0133,
+    "ida_waveform": 0.1052,
+    "ida_banana": 0.2324,
+    "skin_nonskin": 0.0061,
+    "splice": 0.1016,
+    "ida_image": 0.0623,
+    "a1a": 0.1557,
+    "mnist_2_9": 0.0049,
+    "mnist_1_7": 0.0032,
+    "mnist_3_6": 0.0020,
+    "mnist_0_8": 0.0051,
+    "parkinson": 0.3692,
+    "bank": 0.2218,
+}
+
+# Table 4: root-mean-square error of span-rule, cross-validation and xi-alpha over the grid.
+RMSE = {
+    "breast_cancer": (0.0229, 0.0494, 0.0419),
+    "mushrooms": (0.0151, 0.0384, 0.1046),
+    "ida_waveform": (0.0256, 0.0271, 0.0912),
+    "ida_banana": (0.0150, 0.0128, 0.2150),
+    "skin_nonskin": (0.0204, 0.0496, 0.0884),
+    "splice": (0.0156, 0.0199, 0.2135),
+    "ida_image": (0.0134, 0.0213, 0.1251),
+    "a1a": (0.0066, 0.0136, 0.1495),
+    "mnist_2_9": (0.0108, 0.0229, 0.0539),
+    "mnist_1_7": (0.0060, 0.0198, 0.0404),
+    "mnist_3_6": (0.0068, 0.0188, 0.0389),
+    "mnist_0_8": (0.0077, 0.0182, 0.0420),
+    "parkinson": (0.0152, 0.0134, 0.2167),
+    "bank": (0.0163, 0.0824, 0.1730),
+}
+
+# Table 5: means over the grid of rows without a box span, in-bound and all support vectors.
+COUNTS = {
+    "breast_cancer": (0.128, 4.6, 33.3),
+    "mushrooms": (0.0, 27.6, 93.0),
+    "ida_waveform": (0.003, 16.0, 188.7),
+    "ida_banana": (0.0, 17.2, 277.3),
+    "skin_nonskin": (0.197, 7.3, 167.9),
+    "splice": (0.0, 148.2, 581.3),
+    "ida_image": (0.004, 18.8, 640.9),
+    "a1a": (0.0, 125.8, 825.9),
+    "mnist_2_9": (0.0, 134.6, 2368.5),
+    "mnist_1_7": (0.0, 68.6, 2210.4),
+    "mnist_3_6": (0.0, 105.8, 1935.2),
+    "mnist_0_8": (0.0, 115.5, 2028.6),
+    "parkinson": (0.041, 16.1, 416.4),
+    "bank": (0.222, 12.5, 250.9),
+}
+
+# Table 6: mean seconds of the spans and of 5-fold cross-validation.
+SECONDS = {
+    "breast_cancer": (0.031, 0.011),
+    "mushrooms": (0.104, 0.056),
+    "ida_waveform": (0.139, 0.090),
+    "ida_banana": (0.213, 0.096),
+    "skin_nonskin": (0.108, 0.088),
+    "splice": (7.637, 1.136),
+    "ida_image": (0.416, 0.436),
+    "a1a": (5.567, 0.990),
+    "mnist_2_9": (10.423, 123.380),
+    "mnist_1_7": (3.069, 106.304),
+    "mnist_3_6": (5.116, 108.798),
+    "mnist_0_8": (6.410, 130.957),
+    "parkinson": (0.278, 0.167),
+    "bank": (0.165, 0.060),
+}

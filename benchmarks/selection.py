@@ -1,0 +1,295 @@
+"""Which estimate selects the best model of a grid, and which one predicts its error.
+
+From the points of `benchmarks.weighted`, which are too large for the repository, this makes three
+CSVs that are in it: one row for every split and criterion, one for every split, and the curves of
+Figures 2 to 4.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from statistics import mean, median, stdev
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from benchmarks import published, weighted
+from benchmarks.markdown import table
+from benchmarks.runner import RESULTS, Options, ResultFile, read_rows
+
+# Criteria in the order of the tables; all of them are minimised.
+CRITERIA = {
+    "span_error": "span-rule",
+    "span_bound": "span bound",
+    "cv5_error": "5-fold CV",
+    "xi_alpha": "ξα",
+    "exact_error": "exact",
+    "span_smooth_error": "smooth error",
+    "span_balanced_error": "balanced error",
+    "span_hinge": "hinge",
+    "span_log_loss": "log loss",
+    "span_brier": "Brier",
+    "span_auc": "AUC",
+    "span_average_precision": "average precision",
+    "span_f1": "F1",
+    "span_mcc": "MCC",
+    "cv5_smooth_error": "5-fold smooth error",
+    "support_vectors": "support vectors",
+    "jaakkola_haussler": "Jaakkola-Haussler",
+    "opper_winther": "Opper-Winther",
+}
+CURVES = ("ida_image", "a1a", "bank")
+_CURVED = ("test_error", "span_error", "cv5_error", "xi_alpha")
+_COUNTS = ("n_empty", "n_empty_in_bound", "n_in_bound", "n_support")
+_TIMES = ("fit_ms", "span_ms", "exact_ms", "cv5_ms", "bound_ms")
+_Points = list[dict[str, str]]
+DATASETS = weighted.DATASETS
+
+
+def run(options: Options) -> None:
+    """Evaluate every grid point that is missing, then write what they say."""
+    weighted.run(options)
+    summarise(options)
+
+
+def summarise(options: Options) -> None:
+    """Write the three CSVs anew from the points that are there."""
+    chosen = _new_file("weighted.csv", ["dataset", "split", "criterion"], _SELECTED, options)
+    models = _new_file("weighted_models.csv", ["dataset", "split"], _MODELS, options)
+    curves = _new_file(
+        "weighted_curves.csv", ["dataset", "parameter", "value"], [*_CURVED], options
+    )
+    for dataset, split, points in _complete_grids(options):
+        key = {"dataset": dataset, "split": split}
+        models.add({**key, **_model_figures(points)})
+        for criterion in CRITERIA:
+            if points[0][criterion]:  # some are left out for large data
+                chosen.add({**key, "criterion": criterion, **selected(points, criterion)})
+        if dataset in CURVES and split == 0:
+            for row in _curves(points):
+                curves.add({"dataset": dataset, **row})
+
+
+_SELECTED = ["worst_of_ties", "mean_of_ties", "ties", "rmse"]
+_MODELS = [
+    "points",
+    "least_test_error",
+    *(f"{name}_{kind}" for name in _COUNTS for kind in ("mean", "deviation")),
+    "n_refit",
+    *_TIMES,
+]
+
+
+def _new_file(name: str, key: list[str], columns: list[str], options: Options) -> ResultFile:
+    path = options.folder / name
+    path.unlink(missing_ok=True)
+    return ResultFile(path, key=key, columns=columns)
+
+
+def _complete_grids(options: Options) -> Iterable[tuple[str, int, _Points]]:
+    """Yield data set, number of the split and points of every split whose grid is complete."""
+    for kind in weighted.GRIDS:
+        rows = weighted.points_file(kind, options).rows
+        size = weighted.grid_size(kind, quick=options.quick)
+        rows.sort(key=lambda row: (weighted.DATASETS.index(row["dataset"]), int(row["split"])))
+        for (dataset, split), own in groupby(rows, key=lambda row: (row["dataset"], row["split"])):
+            points = list(own)
+            if len(points) == size:
+                yield dataset, int(split), points
+
+
+def selected(points: _Points, criterion: str) -> dict[str, float]:
+    """Return what a criterion selects: the worst and mean test error of its minima, and more."""
+    estimate, test = _numbers(points, criterion), _numbers(points, "test_error")
+    best = estimate == estimate.min()
+    return {
+        "worst_of_ties": round(float(test[best].max()), 6),
+        "mean_of_ties": round(float(test[best].mean()), 6),
+        "ties": int(best.sum()),
+        "rmse": round(float(np.sqrt(np.mean((estimate - test) ** 2))), 6),
+    }
+
+
+def _model_figures(points: _Points) -> dict[str, Any]:
+    counts = {name: _numbers(points, name) for name in _COUNTS}
+    return {
+        "points": len(points),
+        "least_test_error": round(float(_numbers(points, "test_error").min()), 6),
+        **{f"{name}_mean": round(float(values.mean()), 4) for name, values in counts.items()},
+        **{f"{name}_deviation": round(float(values.std()), 4) for name, values in counts.items()},
+        "n_refit": int(_numbers(points, "n_refit").sum()),
+        **{name: round(float(_numbers(points, name).mean()), 4) for name in _TIMES},
+    }
+
+
+def _curves(points: _Points) -> Iterable[dict[str, Any]]:
+    """Yield the points that share all hyperparameters but one with the least test error."""
+    names = [name for name in points[0] if name in ("C_1", "C_-1", "A", "B", "C")]
+    best = points[int(_numbers(points, "test_error").argmin())]
+    for name in names:
+        others = [other for other in names if other != name]
+        for row in points:
+            if all(row[other] == best[other] for other in others):
+                estimates = {column: row[column] for column in _CURVED}
+                yield {"parameter": name, "value": row[name], **estimates}
+
+
+def _numbers(points: _Points, column: str) -> Any:
+    return np.array([float(row[column]) for row in points])
+
+
+# Tables.
+
+
+def selection_table(which: str = "worst_of_ties") -> str:
+    """Return Tables 2 and 3: what each method selects, the published value in brackets."""
+    lines = []
+    for name, splits in _by_dataset(read_rows(RESULTS / "weighted.csv")):
+        cells = []
+        for criterion, value in zip(published.CRITERIA, published.SELECTED[name], strict=True):
+            ours = [float(row[which]) for row in splits if row["criterion"] == criterion]
+            cells.append(f"{_mean_and_deviation(ours)} ({value:.4f})")
+        least = [float(row["least_test_error"]) for row in _models(name)]
+        cells.append(f"{_mean_and_deviation(least)} ({published.LEAST[name]:.4f})")
+        lines.append([name, str(len(_models(name))), *cells])
+    titles = [CRITERIA[name] for name in published.CRITERIA]
+    return table(["data set", "splits", *titles, "least on the grid"], lines)
+
+
+def summary_table() -> str:
+    """Return what the best criteria select, one line for each data set; see `selection_table`."""
+    lines = []
+    for name, splits in _by_dataset(read_rows(RESULTS / "weighted.csv")):
+        known = dict(zip(published.CRITERIA, published.SELECTED[name], strict=True))
+        cells = []
+        for criterion in ("span_error", "cv5_error", "exact_error", "span_smooth_error"):
+            ours = [float(row["worst_of_ties"]) for row in splits if row["criterion"] == criterion]
+            printed = f" ({known[criterion]:.4f})" if criterion in known else ""
+            cells.append(f"{mean(ours):.4f}{printed}")
+        least = mean(float(row["least_test_error"]) for row in _models(name))
+        lines.append([name, *cells, f"{least:.4f} ({published.LEAST[name]:.4f})"])
+    titles = ["span-rule", "5-fold CV", "exact error", "smooth error", "least on the grid"]
+    return table(["data set", *titles], lines)
+
+
+def ties_table() -> str:
+    """Return the mean over ties, and how many there are."""
+    lines = []
+    for name, splits in _by_dataset(read_rows(RESULTS / "weighted.csv")):
+        cells = []
+        for criterion in (*published.CRITERIA, "exact_error", "span_smooth_error"):
+            own = [row for row in splits if row["criterion"] == criterion]
+            ties = median(int(row["ties"]) for row in own)
+            cells.append(f"{mean(float(row['mean_of_ties']) for row in own):.4f} ({ties:g})")
+        lines.append([name, *cells])
+    titles = [CRITERIA[name] for name in (*published.CRITERIA, "exact_error", "span_smooth_error")]
+    return table(["data set", *titles], lines)
+
+
+def rmse_table() -> str:
+    """Return Table 4: how far each estimate is from the test error over the grid."""
+    lines = []
+    shown = ("span_error", "cv5_error", "xi_alpha")
+    for name, splits in _by_dataset(read_rows(RESULTS / "weighted.csv")):
+        values = dict(zip(shown, published.RMSE[name], strict=True))
+        cells = []
+        for criterion in (*shown, "exact_error"):
+            ours = [float(row["rmse"]) for row in splits if row["criterion"] == criterion]
+            known = f" ({values[criterion]:.4f})" if criterion in values else ""
+            cells.append(f"{_mean_and_deviation(ours)}{known}")
+        lines.append([name, *cells])
+    return table(["data set", *(CRITERIA[name] for name in (*shown, "exact_error"))], lines)
+
+
+def counts_table() -> str:
+    """Return Table 5: rows without a box span, in-bound and all support vectors."""
+    lines = []
+    for name, splits in _by_dataset(read_rows(RESULTS / "weighted_models.csv")):
+        cells = []
+        for column, value in zip(
+            ("n_empty_in_bound", "n_in_bound", "n_support"), published.COUNTS[name], strict=True
+        ):
+            ours, spread = (
+                mean(float(row[f"{column}_{kind}"]) for row in splits)
+                for kind in ("mean", "deviation")
+            )
+            digits = 3 if column == "n_empty_in_bound" else 1
+            cells.append(f"{ours:.{digits}f} ± {spread:.{digits}f} ({value:g})")
+        everyone = mean(float(row["n_empty_mean"]) for row in splits)
+        lines.append([name, cells[0], f"{everyone:.3f}", *cells[1:]])
+    columns = ["data set", "in-bound rows without a span", "all rows without", "n*", "n"]
+    return table(columns, lines)
+
+
+def seconds_table() -> str:
+    """Return Table 6: CPU time as a ratio to 5-fold cross-validation in the same run."""
+    lines = []
+    for name, splits in _by_dataset(read_rows(RESULTS / "weighted_models.csv")):
+        ms = {column: mean(float(row[column]) for row in splits) for column in _TIMES}
+        spans, folds = published.SECONDS[name]
+        cv5 = ms["cv5_ms"]
+        lines.append(
+            [
+                name,
+                f"{cv5:.3g}",
+                f"{ms['span_ms'] / cv5:.3f} ({spans / folds:.2f})",
+                f"{(ms['fit_ms'] + ms['span_ms']) / cv5:.2f}",
+                f"{(ms['fit_ms'] + ms['exact_ms']) / cv5:.2f}",
+                f"{(ms['fit_ms'] + ms['bound_ms']) / cv5:.2f}",
+            ]
+        )
+    columns = ["5-fold CV, ms", "spans / CV", "fit and spans", "fit and exact", "fit and bound"]
+    return table(["data set", *columns], lines)
+
+
+def criteria_table() -> str:
+    """Return which criterion picks best over all sets: mean error, mean rank and wins."""
+    rows = read_rows(RESULTS / "weighted.csv")
+    names = list(dict.fromkeys(row["dataset"] for row in rows))
+    shared = [
+        criterion
+        for criterion in CRITERIA
+        if {row["dataset"] for row in rows if row["criterion"] == criterion} == set(names)
+    ]
+    errors = np.array([[_mean_error(rows, name, one) for one in shared] for name in names])
+    ranks = np.array([rankdata(line) for line in errors])
+    wins = (errors == errors.min(axis=1, keepdims=True)).sum(axis=0)
+    least = np.array([mean(float(r["least_test_error"]) for r in _models(n)) for n in names])
+    order = ranks.mean(axis=0).argsort()
+    return table(
+        ["criterion", "mean rank", "wins", "mean test error", "above the least on the grid"],
+        [
+            [
+                CRITERIA[shared[k]],
+                f"{ranks[:, k].mean():.2f}",
+                str(wins[k]),
+                f"{errors[:, k].mean():.4f}",
+                f"{(errors[:, k] - least).mean():.4f}",
+            ]
+            for k in order
+        ],
+    )
+
+
+def _mean_error(rows: _Points, dataset: str, criterion: str) -> float:
+    return mean(
+        float(row["mean_of_ties"])
+        for row in rows
+        if row["dataset"] == dataset and row["criterion"] == criterion
+    )
+
+
+def _by_dataset(rows: _Points) -> Iterable[tuple[str, _Points]]:
+    for name, own in groupby(rows, key=lambda row: row["dataset"]):
+        yield name, list(own)
+
+
+def _models(dataset: str) -> _Points:
+    rows = read_rows(RESULTS / "weighted_models.csv")
+    return [row for row in rows if row["dataset"] == dataset]
+
+
+def _mean_and_deviation(values: Sequence[float]) -> str:
+    if len(values) == 1:
+        return f"{values[0]:.4f}"
+    return f"{mean(values):.4f} ± {stdev(values):.4f}"
