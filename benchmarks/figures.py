@@ -147,7 +147,7 @@ def curves_figure(name: str, file: Path) -> None:
         if parameter.startswith("C"):
             axes.set_xscale("log", base=2)
         axes.set_xlabel(titles.get(parameter, parameter))
-        axes.set_ylim(bottom=0)
+    grid[0].set_ylim(bottom=0)
     grid[0].set_ylabel("error")
     grid[0].legend(frameon=False, fontsize=9)
     figure.tight_layout()

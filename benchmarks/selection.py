@@ -1,7 +1,7 @@
 """Which estimate selects the best model of a grid, and which one predicts its error.
 
-From the points of `benchmarks.weighted`, which are too large for the repository, this makes three
-CSVs that are in it: one row for every split and criterion, one for every split, and the curves of
+From the points of `benchmarks.weighted`, which are too large for the repository, this makes CSVs
+that are in it: one row for every split and criterion, one for every split, and the curves of
 Figures 2 to 4.
 """
 
@@ -53,24 +53,29 @@ def run(options: Options) -> None:
 
 
 def summarise(options: Options) -> None:
-    """Write the three CSVs anew from the points that are there."""
-    chosen = _new_file("weighted.csv", ["dataset", "split", "criterion"], _SELECTED, options)
+    """Write the CSVs anew from the points that are there."""
+    key = ["dataset", "split", "criterion"]
+    fixed = _new_file("weighted.csv", key, _SELECTED, options)
+    searched = _new_file("weighted_widths.csv", key, _SELECTED, options)
     models = _new_file("weighted_models.csv", ["dataset", "split"], _MODELS, options)
     curves = _new_file(
         "weighted_curves.csv", ["dataset", "parameter", "value"], [*_CURVED], options
     )
-    for dataset, split, points in _complete_grids(options):
-        key = {"dataset": dataset, "split": split}
-        models.add({**key, **_model_figures(points)})
+    for kind, dataset, split, points in _complete_grids(options):
+        of_split = {"dataset": dataset, "split": split}
+        chosen = searched if kind == "widths" else fixed
         for criterion in CRITERIA:
             if points[0][criterion]:  # some are left out for large data
-                chosen.add({**key, "criterion": criterion, **selected(points, criterion)})
+                chosen.add({**of_split, "criterion": criterion, **selected(points, criterion)})
+        if kind == "widths":
+            continue
+        models.add({**of_split, **_model_figures(points)})
         if dataset in CURVES and split == 0:
             for row in _curves(points):
                 curves.add({"dataset": dataset, **row})
 
 
-_SELECTED = ["worst_of_ties", "mean_of_ties", "ties", "rmse"]
+_SELECTED = ["worst_of_ties", "mean_of_ties", "ties", "rmse", "least_test_error"]
 _MODELS = [
     "points",
     "least_test_error",
@@ -86,8 +91,8 @@ def _new_file(name: str, key: list[str], columns: list[str], options: Options) -
     return ResultFile(path, key=key, columns=columns)
 
 
-def _complete_grids(options: Options) -> Iterable[tuple[str, int, _Points]]:
-    """Yield data set, number of the split and points of every split whose grid is complete."""
+def _complete_grids(options: Options) -> Iterable[tuple[str, str, int, _Points]]:
+    """Yield grid, data set, number of the split and points where all of these are there."""
     for kind in weighted.GRIDS:
         rows = weighted.points_file(kind, options).rows
         size = weighted.grid_size(kind, quick=options.quick)
@@ -95,7 +100,7 @@ def _complete_grids(options: Options) -> Iterable[tuple[str, int, _Points]]:
         for (dataset, split), own in groupby(rows, key=lambda row: (row["dataset"], row["split"])):
             points = list(own)
             if len(points) == size:
-                yield dataset, int(split), points
+                yield kind, dataset, int(split), points
 
 
 def selected(points: _Points, criterion: str) -> dict[str, float]:
@@ -107,6 +112,7 @@ def selected(points: _Points, criterion: str) -> dict[str, float]:
         "mean_of_ties": round(float(test[best].mean()), 6),
         "ties": int(best.sum()),
         "rmse": round(float(np.sqrt(np.mean((estimate - test) ** 2))), 6),
+        "least_test_error": round(float(test.min()), 6),
     }
 
 
@@ -243,8 +249,36 @@ def seconds_table() -> str:
 
 
 def criteria_table() -> str:
-    """Return which criterion picks best over all sets: mean error, mean rank and wins."""
-    rows = read_rows(RESULTS / "weighted.csv")
+    """Return which criterion picks best: mean rank, wins and error, with gamma fixed and searched.
+
+    On the sets of both grids, and with gamma fixed on all.
+    """
+    everywhere, searched = (
+        read_rows(RESULTS / name) for name in ("weighted.csv", "weighted_widths.csv")
+    )
+    both = {row["dataset"] for row in searched}
+    fixed = [row for row in everywhere if row["dataset"] in both]
+    columns = {
+        f"gamma fixed, {len({row['dataset'] for row in everywhere})} sets": _ranking(everywhere),
+        f"gamma fixed, {len(both)} sets": _ranking(fixed),
+        f"gamma searched, {len(both)} sets": _ranking(searched),
+    }
+    (first, *_) = columns.values()
+    order = sorted(CRITERIA, key=lambda criterion: first.get(criterion, _LAST)[0])
+    return table(
+        ["criterion", *(f"{title}: rank, wins, test error" for title in columns)],
+        [
+            [CRITERIA[criterion], *(_shown(found.get(criterion)) for found in columns.values())]
+            for criterion in order
+        ],
+    )
+
+
+_LAST = (np.inf, 0, np.inf)
+
+
+def _ranking(rows: _Points) -> dict[str, tuple[float, int, float]]:
+    """Return mean rank, wins and mean test error of the criteria that all data sets have."""
     names = list(dict.fromkeys(row["dataset"] for row in rows))
     shared = [
         criterion
@@ -252,23 +286,13 @@ def criteria_table() -> str:
         if {row["dataset"] for row in rows if row["criterion"] == criterion} == set(names)
     ]
     errors = np.array([[_mean_error(rows, name, one) for one in shared] for name in names])
-    ranks = np.array([rankdata(line) for line in errors])
+    ranks = np.array([rankdata(line) for line in errors]).mean(axis=0)
     wins = (errors == errors.min(axis=1, keepdims=True)).sum(axis=0)
-    least = np.array([mean(float(r["least_test_error"]) for r in _models(n)) for n in names])
-    order = ranks.mean(axis=0).argsort()
-    return table(
-        ["criterion", "mean rank", "wins", "mean test error", "above the least on the grid"],
-        [
-            [
-                CRITERIA[shared[k]],
-                f"{ranks[:, k].mean():.2f}",
-                str(wins[k]),
-                f"{errors[:, k].mean():.4f}",
-                f"{(errors[:, k] - least).mean():.4f}",
-            ]
-            for k in order
-        ],
-    )
+    return dict(zip(shared, zip(ranks, wins, errors.mean(axis=0), strict=True), strict=True))
+
+
+def _shown(found: tuple[float, int, float] | None) -> str:
+    return "" if found is None else f"{found[0]:.1f}, {found[1]}, {found[2]:.4f}"
 
 
 def _mean_error(rows: _Points, dataset: str, criterion: str) -> float:

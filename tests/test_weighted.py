@@ -27,6 +27,9 @@ def test_quick_run_writes_all_files(tmp_path):
     selection.run(options)
     assert len(read_rows(tmp_path / "class_costs.csv")) == 9
     assert len(read_rows(tmp_path / "scores.csv")) == 12
+    assert len(read_rows(tmp_path / "widths.csv")) == 8
+    searched = read_rows(tmp_path / "weighted_widths.csv")
+    assert {row["dataset"] for row in searched} == {"breast_cancer"}
     rows = read_rows(tmp_path / "weighted.csv")
     assert {row["criterion"] for row in rows} == set(selection.CRITERIA)
     assert {row["dataset"] for row in rows} == {"breast_cancer", "bank"}
