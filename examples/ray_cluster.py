@@ -42,6 +42,7 @@ with tempfile.TemporaryDirectory() as folder:
         scheduler=None,
         budgets=(0.125, 0.25, 0.5, 1.0),
         storage_path=folder,
+        max_failures=10,  # Ray may send a trial to a node that it does not yet know to be gone
     ).fit()
     best = best_result(results, objective)
     finished = sum(result.metrics["n_rows"] == 500 for result in results)

@@ -33,6 +33,7 @@ def test_all_examples_are_tested():
     """No example is left out below."""
     programs = [path for path in (ROOT / "examples").iterdir() if path.suffix in (".py", ".sh")]
     assert {path.stem for path in programs} == {
+        "bounds",
         "exact_loo",
         "flaml_component",
         "from_the_shell",
@@ -48,6 +49,15 @@ def test_all_examples_are_tested():
         "three_processes",
         "tpot_node",
     }
+
+
+def test_bounds(tmp_path):
+    """With equal costs the bounds are above the exact error at every cost."""
+    printed = run([ROOT / "examples" / "bounds.py"], tmp_path)
+    rows = [list(map(float, line.split())) for line in printed.splitlines()[2:]]
+    assert [row[0] for row in rows] == [0.01, 0.1, 1, 10, 100, 1000]
+    for _, exact, _, xi_alpha, span_bound, support_vectors, _ in rows:
+        assert exact <= min(xi_alpha, span_bound, support_vectors)
 
 
 def test_exact_loo(tmp_path):
