@@ -65,7 +65,6 @@ def _add_datasets(command: argparse.ArgumentParser, names: list[str]) -> None:
 
 def _add_extent(command: argparse.ArgumentParser) -> None:
     command.add_argument("--jobs", type=int, default=1, help="number of processes")
-    command.add_argument("--splits", type=int, help="at most so many of a data set")
     command.add_argument("--quick", action="store_true", help="a small part, in seconds")
 
 
@@ -98,6 +97,8 @@ def main() -> None:
         _add_datasets(command, module.DATASETS)
         if name in PAPERS:
             _add_extent(command)
+        if module is selection:
+            command.add_argument("--splits", type=int, help="at most so many of a data set")
         command.set_defaults(run=lambda given, module=module: module.run(_options(given)))
     command = commands.add_parser("papers", help=f"All of {', '.join(PAPERS)}.")
     _add_extent(command)

@@ -30,6 +30,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 
+from benchmarks import published
 from benchmarks.data import Split, load, n_splits
 from benchmarks.markdown import table as markdown_table
 from benchmarks.runner import RESULTS, Options, ResultFile, read_rows
@@ -39,40 +40,7 @@ from span_hpo.arrays import FloatArray
 from span_hpo.gram import KernelBlocks
 from span_hpo.kernels import Kernel, KernelCache, Linear
 
-# Percent, for the linear and for the RBF kernel: leave-one-out error, test error, its deviation.
-PUBLISHED = {
-    "ida_banana": ((41.40, 47.80, 4.58), (8.55, 10.43, 0.44)),
-    "ida_breast_cancer": ((27.20, 29.00, 4.83), (23.00, 26.06, 4.91)),
-    "ida_diabetis": ((22.05, 23.44, 1.70), (21.50, 23.27, 1.65)),
-    "ida_flare_solar": ((32.85, 32.33, 1.82), (32.31, 34.04, 2.04)),
-    "ida_german": ((24.91, 24.06, 2.22), (23.71, 23.61, 2.23)),
-    "ida_heart": ((14.24, 15.22, 3.22), (13.53, 15.55, 3.36)),
-    "ida_image": ((15.48, 15.34, 0.84), (2.94, 3.15, 0.63)),
-    "ida_ringnorm": ((23.45, 24.59, 0.67), (1.10, 1.60, 0.11)),
-    "splice": ((15.36, 16.20, 0.59), (10.60, 10.95, 0.64)),
-    "ida_thyroid": ((8.43, 10.16, 2.60), (2.29, 4.87, 2.28)),
-    "ida_titanic": ((21.20, 23.01, 4.62), (15.47, 23.99, 3.47)),
-    "ida_twonorm": ((2.50, 2.90, 0.27), (2.25, 2.59, 0.18)),
-    "ida_waveform": ((10.90, 12.95, 0.54), (8.85, 10.50, 0.43)),
-}
-# Of the same kernels, Table 3: seconds of the standard approach for all leave-one-out errors that
-# the selection needs, and how many times faster the stopping rule is.
-PUBLISHED_SECONDS = {
-    "ida_banana": ((728.0, 9.9), (1565.1, 5.1)),
-    "ida_breast_cancer": ((128.7, 2.0), (265.9, 1.5)),
-    "ida_diabetis": ((3705.3, 6.3), (3163.6, 1.4)),
-    "ida_flare_solar": ((61.5, 1.0), (2263.0, 2.2)),
-    "ida_german": ((47603.8, 4.2), (6513.7, 1.1)),
-    "ida_heart": ((280.7, 1.9), (59.5, 1.1)),
-    "ida_image": ((114373.9, 12.9), (10852.7, 2.9)),
-    "ida_ringnorm": ((11632.8, 2.8), (277.2, 1.4)),
-    "splice": ((41072.8, 1.5), (6360.3, 1.0)),
-    "ida_thyroid": ((21.6, 3.2), (10.3, 1.5)),
-    "ida_titanic": ((0.8, 1.0), (25.5, 5.7)),
-    "ida_twonorm": ((52.8, 1.9), (175.3, 1.0)),
-    "ida_waveform": ((3422.8, 2.4), (345.6, 1.1)),
-}
-DATASETS = list(PUBLISHED)
+DATASETS = list(published.EXACT_ERRORS)
 KERNELS = ("linear", "rbf")
 SELECTING = 5  # realisations whose leave-one-out error selects
 NO_WIDTH = 0.0  # gamma of the linear kernel
@@ -159,9 +127,9 @@ def table() -> str:
     """Return errors in percent beside the published ones, one line for each data set."""
     rows = read_rows(RESULTS / "exact_selection.csv")
     lines = []
-    for name, published in PUBLISHED.items():
+    for name, printed in published.EXACT_ERRORS.items():
         line: list[str] = []
-        for kernel, (loo, test, deviation) in zip(KERNELS, published, strict=True):
+        for kernel, (loo, test, deviation) in zip(KERNELS, printed, strict=True):
             model = selected(rows, name, kernel)
             own = [row for row in _of(rows, name, kernel) if _model(row) == model]
             picked = _values([row for row in own if int(row["split"]) < SELECTING], "loo_error")
@@ -182,9 +150,9 @@ def time_table() -> str:
     """Return the mean CPU time of one fit with its exact leave-one-out error, and the published."""
     rows = read_rows(RESULTS / "exact_selection.csv")
     lines = []
-    for name, published in PUBLISHED_SECONDS.items():
+    for name, printed in published.EXACT_SECONDS.items():
         line = [name]
-        for kernel, (seconds, speed_up) in zip(KERNELS, published, strict=True):
+        for kernel, (seconds, speed_up) in zip(KERNELS, printed, strict=True):
             few = [row for row in _of(rows, name, kernel) if int(row["split"]) < SELECTING]
             ours = mean(float(row["fit_ms"]) + float(row["exact_ms"]) for row in few)
             theirs = 1e3 * seconds / speed_up / (SELECTING * len(GRIDS[kernel]))

@@ -41,6 +41,7 @@ Arrays = dict[str, NDArray[Any]]
 EXTRACTORS = {"bsdtar": ["-xf"], "7zz": ["e"], "7z": ["e"], "unrar": ["e"]}
 
 _LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
+_LIBSVM_CLASSES = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass"
 _OPENML = "https://www.openml.org/data/download"
 _UCI = "https://archive.ics.uci.edu/static/public"
 _IDA = "https://github.com/tdiethe/gunnar_raetsch_benchmark_datasets/raw/master/benchmarks.mat"
@@ -132,14 +133,26 @@ def read_svmlight(
     """
     parts = []
     for content in files:
-        text = bz2.decompress(content) if content.startswith(b"BZh") else content
-        X, labels = load_svmlight_file(io.BytesIO(text), n_features=n_features, zero_based=False)
+        text = io.BytesIO(_plain(content))
+        X, labels = load_svmlight_file(text, n_features=n_features, zero_based=False)
         parts.append((X.toarray(), _signs(labels == positive)))
     arrays = {
         "X": _compact(np.vstack([X for X, _ in parts])),
         "y": np.concatenate([y for _, y in parts]),
     }
     return arrays | (_one_split(len(parts[0][1]), len(arrays["y"])) if training_first else {})
+
+
+def read_postal_digits(files: list[bytes], *, n_features: int) -> Arrays:
+    """Return training and test rows in LIBSVM's format; labels are one more than the digit."""
+    arrays = read_svmlight(files, n_features=n_features, positive=0, training_first=True)
+    labels = [load_svmlight_file(io.BytesIO(_plain(content)))[1] for content in files]
+    return arrays | {"y": np.concatenate(labels).astype(np.uint8) - 1}
+
+
+def _plain(content: bytes) -> bytes:
+    """Return the text of a file that may be packed by bzip2."""
+    return bz2.decompress(content) if content.startswith(b"BZh") else content
 
 
 def read_digits(files: list[bytes], *, n_train: int) -> Arrays:
@@ -371,6 +384,9 @@ def _ida(name: str, rows: int, train_rows: int, features: int, positive: int) ->
 _DIGITS = (6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958)
 _TRAINING_DIGITS = (5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949)
 
+_POSTAL_DIGITS = (1553, 1269, 929, 824, 852, 716, 834, 792, 708, 821)
+_TRAINING_POSTAL_DIGITS = (1194, 1005, 731, 658, 652, 556, 664, 645, 542, 644)
+
 SOURCES: dict[str, Source] = {
     "breast_cancer": _libsvm(
         "breast-cancer", rows=683, features=10, classes={-1: 444, 1: 239}, positive=4
@@ -411,6 +427,15 @@ SOURCES: dict[str, Source] = {
         dict(enumerate(_DIGITS)),
         60000,
         dict(enumerate(_TRAINING_DIGITS)),
+    ),
+    "usps": Source(
+        (f"{_LIBSVM_CLASSES}/usps.bz2", f"{_LIBSVM_CLASSES}/usps.t.bz2"),
+        partial(read_postal_digits, n_features=256),
+        9298,
+        256,
+        dict(enumerate(_POSTAL_DIGITS)),
+        7291,
+        dict(enumerate(_TRAINING_POSTAL_DIGITS)),
     ),
     "parkinson_speech": Source(
         (f"{_UCI}/301/parkinson+speech+dataset+with+multiple+types+of+sound+recordings.zip",),

@@ -40,7 +40,7 @@ class Options:
     folder
         Where the CSVs are.
     splits
-        At most so many splits of a data set, where a benchmark has several; None for all.
+        At most so many splits of a data set; None for all. Only `benchmarks.selection` looks at it.
     """
 
     datasets: list[str] | None = None

@@ -4,8 +4,8 @@ Class costs in 2^-6...2^10; gamma = 1/d (a grid of 33 x 33 points) or searched i
 widths and 11 x 11 costs); first split of each set, features scaled to [0, 1]. Test error of the
 model with the least loss; of several minima the one with the lower smooth error counts, then that
 with fewer support vectors. Wall time of the search and of its evaluations, and CPU time of the
-search, on one thread: other programs were at work. TPE and CMA-ES with three seeds. GP with one,
-because its own time is half a minute for 200 trials (without the package greenlet, as it was here).
+search, on one thread. TPE and CMA-ES with three seeds; GP, which needs PyTorch, with one, because
+its own time is half a minute for 200 trials.
 """
 
 import functools
@@ -21,22 +21,14 @@ import optuna
 from optuna.trial import TrialState
 
 from benchmarks import markdown
+from benchmarks.data import PAPER
 from benchmarks.runner import RESULTS, Options, ResultFile, read_rows
 from benchmarks.search import WIDTHS, first_split, model_error, new_objective, new_study
 from span_hpo import RBF, SpanObjective
 from span_hpo.integrations.optuna import OptunaObjective, best_trial, params_of
 from span_hpo.space import Params
 
-DATASETS = [
-    "breast_cancer",
-    "mushrooms",
-    "ida_waveform",
-    "ida_banana",
-    "skin_nonskin",
-    "splice",
-    "ida_image",
-    "a1a",
-]
+DATASETS = list(PAPER[:8])  # those with less than 2,000 training rows and costs by class
 METRICS = ("error", "smooth_error")
 FIXED, SEARCHED = SPACES = ("gamma fixed", "gamma searched")
 SAMPLERS = ("tpe", "cmaes", "gp")

@@ -53,14 +53,13 @@ def run(options: Options) -> None:
 
 
 def summarise(options: Options) -> None:
-    """Write the CSVs anew from the points that are there."""
-    key = ["dataset", "split", "criterion"]
-    fixed = _new_file("weighted.csv", key, _SELECTED, options)
-    searched = _new_file("weighted_widths.csv", key, _SELECTED, options)
-    models = _new_file("weighted_models.csv", ["dataset", "split"], _MODELS, options)
-    curves = _new_file(
-        "weighted_curves.csv", ["dataset", "parameter", "value"], [*_CURVED], options
-    )
+    """Replace in the CSVs what the points at hand say anew; other splits stay as they are."""
+    of_criterion = ["dataset", "split", "criterion"]
+    fixed = _Summary("weighted.csv", of_criterion, _SELECTED, options)
+    searched = _Summary("weighted_widths.csv", of_criterion, _SELECTED, options)
+    models = _Summary("weighted_models.csv", ["dataset", "split"], _MODELS, options)
+    of_curve = ["dataset", "split", "parameter", "value"]
+    curves = _Summary("weighted_curves.csv", of_curve, [*_CURVED], options)
     for kind, dataset, split, points in _complete_grids(options):
         of_split = {"dataset": dataset, "split": split}
         chosen = searched if kind == "widths" else fixed
@@ -72,7 +71,38 @@ def summarise(options: Options) -> None:
         models.add({**of_split, **_model_figures(points)})
         if dataset in CURVES and split == 0:
             for row in _curves(points):
-                curves.add({"dataset": dataset, **row})
+                curves.add({**of_split, **row})
+    for summary in (fixed, searched, models, curves):
+        summary.write()
+
+
+class _Summary:
+    """A CSV whose rows of a split are replaced together."""
+
+    def __init__(self, name: str, key: list[str], columns: list[str], options: Options) -> None:
+        self.path, self.key, self.columns = options.folder / name, key, columns
+        self.new: list[dict[str, Any]] = []
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Take a row, which is written later."""
+        self.new.append(row)
+
+    def write(self) -> None:
+        """Write old and new rows in the order of the data sets, as a whole or not at all."""
+        replaced = {(row["dataset"], str(row["split"])) for row in self.new}
+        old = read_rows(self.path) if self.path.exists() else []
+        kept = [row for row in old if (row["dataset"], row["split"]) not in replaced]
+        half = self.path.with_suffix(".new")
+        half.unlink(missing_ok=True)
+        file = ResultFile(half, key=self.key, columns=self.columns)
+        for row in sorted([*kept, *self.new], key=_place):
+            file.add({name: row[name] for name in [*self.key, *self.columns]})
+        if half.exists():
+            half.replace(self.path)
+
+
+def _place(row: dict[str, Any]) -> tuple[int, int]:
+    return DATASETS.index(row["dataset"]), int(row["split"])
 
 
 _SELECTED = ["worst_of_ties", "mean_of_ties", "ties", "rmse", "least_test_error"]
@@ -83,12 +113,6 @@ _MODELS = [
     "n_refit",
     *_TIMES,
 ]
-
-
-def _new_file(name: str, key: list[str], columns: list[str], options: Options) -> ResultFile:
-    path = options.folder / name
-    path.unlink(missing_ok=True)
-    return ResultFile(path, key=key, columns=columns)
 
 
 def _complete_grids(options: Options) -> Iterable[tuple[str, str, int, _Points]]:

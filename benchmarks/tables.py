@@ -23,10 +23,11 @@ ROOT = Path(__file__).parent.parent
 
 def write(root: Path = ROOT) -> None:
     """Replace what stands between the markers of each table."""
+    texts = {file: (root / file).read_text() for file in TABLES}
     for file, tables in TABLES.items():
-        text = (root / file).read_text()
         for name, make in tables.items():
-            text = replaced(text, name, make())
+            texts[file] = replaced(texts[file], name, make())
+    for file, text in texts.items():  # when all could be made
         (root / file).write_text(text)
 
 

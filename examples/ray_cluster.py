@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import ray
+from ray import tune
 from ray.cluster_utils import Cluster
 from sklearn.datasets import load_digits
 
@@ -25,28 +26,42 @@ ray.init(address=cluster.address, log_to_driver=False)
 print(f"{len(ray.nodes())} nodes, {ray.cluster_resources()['CPU']:.0f} cores")
 
 
-def remove_one(folder):
-    """Take a node away when a third of the trials have reported and others are running."""
-    while len(list(Path(folder).rglob("result.json"))) < 20:
+class Tally(tune.Callback):
+    """Write a line for every finished trial."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def on_trial_complete(self, iteration, trials, trial, **info):
+        """Be called by Ray."""
+        with self.file.open("a") as lines:
+            lines.write(f"{trial}\n")
+
+
+def remove_one(file):
+    """Take a node away when a third of the trials have finished and others are running."""
+    while not file.exists() or len(file.read_text().splitlines()) < 10:
         time.sleep(0.1)
     cluster.remove_node(nodes[0])
-    print("removed a node")
+    print(f"removed a node after {len(file.read_text().splitlines())} trials")
 
 
 with tempfile.TemporaryDirectory() as folder:
-    threading.Thread(target=remove_one, args=(folder,), daemon=True).start()
+    finished = Path(folder) / "finished.txt"
+    threading.Thread(target=remove_one, args=(finished,), daemon=True).start()
     results = tuner(
         objective,
-        num_samples=60,
+        num_samples=30,
         seed=0,
         scheduler=None,
         budgets=(0.125, 0.25, 0.5, 1.0),
         storage_path=folder,
+        callbacks=[Tally(finished)],
         max_failures=10,  # Ray may send a trial to a node that it does not yet know to be gone
     ).fit()
     best = best_result(results, objective)
-    finished = sum(result.metrics["n_rows"] == 500 for result in results)
-    print(f"{finished} of {len(results)} trials finished, {results.num_errors} errors")
+    complete = sum(result.metrics["n_rows"] == 500 for result in results)
+    print(f"{complete} of {len(results)} trials finished, {results.num_errors} errors")
     params = params_of(best, objective)
     print("best", ", ".join(f"{name} {value:.3g}" for name, value in params.items()), end="")
     print(f": loss {best.metrics['loss']:.4f}")

@@ -4,7 +4,8 @@ Each is a function of a `DualSolution` and returns a share of the rows. Rows wit
 no part in the fit, are errors of all of them where the fit classifies them wrongly.
 
 None of them is a proof for weighted fits (each says why); `leave_one_out` proves what it tells in
-`LeaveOneOut.error_bounds`.
+`LeaveOneOut.error_bounds`. Where a fit has several solutions, as with equal rows, they are about
+the one that was found.
 """
 
 from dataclasses import dataclass
@@ -15,12 +16,14 @@ import numpy as np
 from span_hpo.arrays import BoolArray, FloatArray, read_only, rows_of
 from span_hpo.box_spans import largest_box_squared_span
 from span_hpo.checks import real
+from span_hpo.errors import SolverError
 from span_hpo.gram import ALL, KernelBlocks, as_kernel_blocks, entry_range, is_held
 from span_hpo.hull import in_bound_hull
 from span_hpo.libsvm import one_class_weights
 from span_hpo.solver import DEFAULT_MAX_ITER, DualSolution
 from span_hpo.spans import span_exists
 
+_INDEFINITE = 1e-8  # relative to K_ii; below it rounding, above it a wrong kernel
 _BALL_TOLERANCE = 1e-6  # of squared distances from the centre, relative to the largest between rows
 
 __all__ = [
@@ -44,6 +47,10 @@ def support_vectors(solution: DualSolution) -> float:
     solution
         A fit.
 
+    Returns
+    -------
+    Share of all rows.
+
     References
     ----------
     Vapnik, "Statistical learning theory", 1998.
@@ -61,6 +68,10 @@ def jaakkola_haussler(solution: DualSolution) -> float:
     solution
         A fit.
 
+    Returns
+    -------
+    Share of all rows.
+
     References
     ----------
     Jaakkola and Haussler, "Probabilistic kernel regression models", 1999.
@@ -75,12 +86,17 @@ def opper_winther(solution: DualSolution) -> float:
 
     An estimate, which assumes that the support vectors stay the same, that all of them are at the
     margin, and that there is no offset. ``1 / (K_SV^-1)_pp`` is the squared distance of a row from
-    the linear span of the others, which is the affine hull of these and the origin.
+    the linear span of the others, which is the affine hull of these and the origin. Time and memory
+    grow with the third and second power of the support vectors, whatever the memory limit.
 
     Parameters
     ----------
     solution
         A fit.
+
+    Returns
+    -------
+    Share of all rows.
 
     Raises
     ------
@@ -113,6 +129,15 @@ def xi_alpha(solution: DualSolution, *, spread: float | None = None) -> float:
         ``R^2`` with ``c <= K(x, x') <= c + R^2`` for some c; by default the least that holds for
         the rows of the fit, their largest kernel value less their smallest.
 
+    Returns
+    -------
+    Share of all rows.
+
+    Raises
+    ------
+    ValueError
+        If `spread` is not a number of at least 0.
+
     References
     ----------
     Joachims, "Estimating the generalization performance of an SVM efficiently", 2000; Yang et al.,
@@ -142,8 +167,15 @@ def span_bound(solution: DualSolution, *, diameter: float | None = None) -> floa
     diameter
         D, if it is known: it depends on the kernel only (`enclosing_ball`).
 
+    Returns
+    -------
+    Share of all rows, if below 1.
+
     Raises
     ------
+    ValueError
+        If `diameter` is not a number of at least 0, or is not given for a kernel matrix that does
+        not fit into memory.
     SolverError
         If the kernel is not positive semi-definite, or a quadratic program cannot be solved.
 
@@ -153,6 +185,8 @@ def span_bound(solution: DualSolution, *, diameter: float | None = None) -> floa
     hyperparameter selection", Theorem 1.
     """
     problem, alpha = solution.problem, solution.alpha
+    if diameter is None and not is_held(problem.K):
+        raise ValueError("`diameter` must be given where the kernel matrix is not in memory.")
     if diameter is None:
         diameter = enclosing_ball(problem.K).diameter
     else:
@@ -201,20 +235,33 @@ def enclosing_ball(K: Any) -> EnclosingBall:
     K
         Kernel matrix, shape (l, l), or an object that gives blocks of it.
 
+    Returns
+    -------
+    Radius and centre.
+
     Raises
     ------
     TypeError, ValueError
         If K is no kernel matrix, or one that does not fit into memory.
+    SolverError
+        If K is not positive semi-definite, or LIBSVM does not finish.
     """
     blocks: KernelBlocks = as_kernel_blocks(K)
+    if not len(blocks):
+        raise ValueError("`K` must have at least one row, got none.")
     if not is_held(blocks):
         raise ValueError(
             "`K` must be a kernel matrix that fits into memory, got one that does not."
         )
     values, diagonal = blocks.block(ALL, ALL), blocks.diagonal()
     Q = values - (diagonal[:, None] + diagonal) / 2
-    farthest = -float(Q.min())
-    if farthest <= np.finfo(float).eps * float(np.abs(diagonal).max()):  # all rows are the same
+    farthest, size = -float(Q.min()), float(np.abs(diagonal).max())
+    if float(Q.max()) > _INDEFINITE * size:
+        raise SolverError(
+            "The kernel matrix is not positive semi-definite (a squared distance is "
+            f"{-2 * float(Q.max()):.3g}), so that there is no ball."
+        )
+    if farthest <= np.finfo(float).eps * size:  # all rows are the same
         return EnclosingBall(0.0, read_only(np.full(len(Q), 1 / len(Q))))
     Q /= farthest
     Q += 1.0  # within 0 and 1, as LIBSVM's single precision likes it

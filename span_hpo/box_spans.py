@@ -17,6 +17,7 @@ from span_hpo.spans import span_exists
 
 _SINGLE_POINT = 1e-9  # slack of the sum, relative to the bounds, below which the box is one point
 _SUM_ROUNDING = 1e-9  # of lambda; what is off by more came out of a singular matrix
+_TIES = 1e-7  # relative: PIQP's value of a row that a bound leaves this close need not be known
 _PIVOTS = 20  # exchanges after which what was found must do
 
 
@@ -57,9 +58,9 @@ def largest_box_squared_span(solution: DualSolution) -> float:
     """Return the largest squared span of an in-bound row under the box constraints.
 
     Every feasible ``lambda`` bounds its span from above. Rows are taken in falling order of such
-    bounds, which come from the free minimum, drawn back into the box, and then from exchanges of
-    variables between the box and its boundary; a quadratic program is solved only where both leave
-    a row at the top.
+    bounds: first from the free minimum, drawn back into the box, then from exchanges of variables
+    between the box and its boundary, which mostly end at the minimum; a quadratic program is solved
+    only where they do not.
 
     Parameters
     ----------
@@ -86,10 +87,14 @@ def largest_box_squared_span(solution: DualSolution) -> float:
     heap = [(-bound, 0, k) for bound, k in zip(bounds.of_all()[with_span], with_span, strict=True)]
     heapq.heapify(heap)
     largest = 0.0
-    while heap and -heap[0][0] > largest:
+    while heap and -heap[0][0] > largest * (1 + _TIES):
         bound, step, k = heapq.heappop(heap)
         if step == 0:
-            heapq.heappush(heap, (max(bound, -bounds.of_row(k)), 1, k))
+            squared, is_minimum = bounds.of_row(k)
+            if is_minimum:
+                largest = max(largest, squared)
+            else:
+                heapq.heappush(heap, (max(bound, -squared), 1, k))
         else:
             largest = max(largest, min(-bound, bounds.box.squared_span(in_bound[k])))
     return largest
@@ -164,10 +169,10 @@ class _UpperBounds:
         everyone = np.arange(len(self.A))
         points = self._feasible(-self.A / self.A.diagonal(), everyone)
         squared: FloatArray = np.einsum("ij,ij->j", points, self.box.G @ points)
-        return squared
+        return np.maximum(squared, 0.0)
 
-    def of_row(self, k: int) -> float:
-        """Return a bound for the k-th row, which is the minimum if the exchanges come to an end.
+    def of_row(self, k: int) -> tuple[float, bool]:
+        """Return a bound for the k-th row, and whether it is the minimum.
 
         Variables that leave the box are fixed where they left it; fixed ones whose multiplier has
         the wrong sign are set free.
@@ -175,6 +180,7 @@ class _UpperBounds:
         lower, upper = self.lower[:, k], self.upper[:, k]
         at_lower, at_upper = np.zeros(len(lower), bool), np.zeros(len(lower), bool)
         at_lower[k] = True  # p itself: both limits are -1
+        ended = False
         for _ in range(_PIVOTS):
             fixed = rows_of(at_lower | at_upper)
             values = np.where(at_lower, lower, upper)[fixed]
@@ -185,13 +191,15 @@ class _UpperBounds:
             below[fixed] = above[fixed] = False
             wrong = np.where(at_lower[fixed], multipliers < 0, multipliers > 0)
             wrong[fixed == k] = False
-            if not (below.any() or above.any() or wrong.any()):
+            ended = not (below.any() or above.any() or wrong.any())
+            if ended:
                 break
             at_lower[fixed[wrong]] = at_upper[fixed[wrong]] = False
             at_lower |= below
             at_upper |= above
-        found = self._feasible(point[:, None], np.array([k]))[:, 0]
-        return float(found @ self.box.G @ found)
+        is_minimum = ended and bool(abs(point.sum()) <= _SUM_ROUNDING)
+        found = point if is_minimum else self._feasible(point[:, None], np.array([k]))[:, 0]
+        return max(0.0, float(found @ self.box.G @ found)), is_minimum
 
     def _feasible(self, points: FloatArray, columns: IndexArray) -> FloatArray:
         """Return points of the box on the way from the shared room to the given points."""

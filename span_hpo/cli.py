@@ -43,6 +43,7 @@ from span_hpo.tables import (
 )
 from span_hpo.weighting import ClassCosts, PowerScore, SigmoidScore, UniformCost
 
+_MOST_SUPPORT = 2000  # support vectors, up to which their matrix is factored for an estimate
 WEIGHTINGS = ("class", "uniform", "sigmoid", "power", "class*sigmoid", "class*power")
 _SAMPLERS = ("tpe", "random", "qmc", "cmaes", "gp")
 _PRUNERS = ("none", "median", "percentile", "halving", "hyperband")
@@ -664,16 +665,18 @@ def _bounds(solution: DualSolution | PairwiseSolution) -> list[dict[str, Any]]:
     told: list[dict[str, Any]] = [{"estimate": "support vectors / rows", "at_most": share}]
     if isinstance(solution, PairwiseSolution):
         return told
-    estimates = {
-        "xi-alpha": bounds.xi_alpha,
-        "Jaakkola-Haussler": bounds.jaakkola_haussler,
-        "Opper-Winther": bounds.opper_winther,
-    }
+    estimates = {"xi-alpha": bounds.xi_alpha, "Jaakkola-Haussler": bounds.jaakkola_haussler}
+    if solution.n_support <= _MOST_SUPPORT:
+        estimates["Opper-Winther"] = bounds.opper_winther
     if is_held(solution.problem.K):  # the ball needs the whole matrix
         estimates["span bound"] = bounds.span_bound
     for title, estimate in estimates.items():
         start = time.perf_counter()
-        error = estimate(solution)
+        try:
+            error = estimate(solution)
+        except SolverError as reason:
+            click.echo(f"Note: {title} cannot be computed. {reason}", err=True)
+            continue
         seconds = time.perf_counter() - start
         told.append({"estimate": title, "error": error, "seconds": seconds})
     return told

@@ -64,6 +64,11 @@ def one_class_weights(Q: FloatArray, tol: float, max_iter: int) -> FloatArray:
     """Return the minimum of ``beta' Q beta`` over ``sum(beta) = 1, beta >= 0``, shape (l,).
 
     LIBSVM's one-class problem with ``nu = 1/l``, whose box ``beta <= 1`` the sum implies.
+
+    Raises
+    ------
+    SolverError
+        If it does not finish within `max_iter`.
     """
     svm = OneClassSVM(kernel="precomputed", nu=1 / len(Q), tol=tol, max_iter=max_iter)
     svm.set_params(cache_size=_cache_size(len(Q)))
@@ -73,6 +78,8 @@ def one_class_weights(Q: FloatArray, tol: float, max_iter: int) -> FloatArray:
     ):
         warnings.simplefilter("ignore", ConvergenceWarning)
         svm.fit(Q)
+    if svm.fit_status_ != 0:
+        raise SolverError(f"LIBSVM's one-class problem did not end within {max_iter} steps.")
     beta = np.zeros(len(Q))
     beta[svm.support_] = svm.dual_coef_[0]
     beta /= beta.sum()

@@ -437,6 +437,22 @@ def test_libsvm_files_come_back(server, cache, name, labels):
     np.testing.assert_array_equal(again["y"], arrays["y"])
 
 
+@with_data
+def test_postal_digits_come_back(server, cache):
+    """Labels of LIBSVM's copy are one more than the digit; the files are packed by bzip2."""
+    arrays = stored("usps")
+    urls = []
+    for part in ("train_idx", "test_idx"):
+        rows, file = arrays[part][0], io.BytesIO()
+        labels = arrays["y"][rows].astype(int) + 1
+        dump_svmlight_file(arrays["X"][rows].astype(float), labels, file, zero_based=False)
+        urls.append(server.add(f"usps_{part}.bz2", bz2.compress(file.getvalue(), 1)))
+    again = fetched("usps", replace(SOURCES["usps"], urls=tuple(urls)))
+    order = np.concatenate([arrays["train_idx"][0], arrays["test_idx"][0]])
+    np.testing.assert_array_equal(again["X"], arrays["X"][order])
+    np.testing.assert_array_equal(again["y"], arrays["y"][order])
+
+
 def packed(**members):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:

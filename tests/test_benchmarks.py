@@ -1,13 +1,11 @@
-"""The ground of the benchmarks: loader, CSV runner, tables, and one published figure."""
+"""The ground of the benchmarks: loader, CSV runner and tables."""
 
 import numpy as np
 import pytest
 
 from benchmarks import speed, tables
-from benchmarks.data import data_folder, load
+from benchmarks.data import load
 from benchmarks.runner import RESULTS, ResultFile, read_rows
-
-with_data = pytest.mark.skipif(data_folder() is None, reason="SPAN_HPO_DATA names no folder")
 
 
 def results(path):

@@ -6,6 +6,7 @@ from sklearn.svm import SVC
 from span_hpo import (
     RBF,
     Problem,
+    SolverError,
     SpanObjective,
     bounds,
     box_squared_spans,
@@ -16,6 +17,7 @@ from span_hpo import (
 from tests.problems import moons_problem, random_problem, rbf, two_moons
 from tests.test_spans import lemma_slack
 
+COSTS = {"C_-1": 2.0, "C_1": 0.5}
 ALL = [
     bounds.support_vectors,
     bounds.jaakkola_haussler,
@@ -194,15 +196,32 @@ def test_wrong_arguments_are_named():
         bounds.xi_alpha(solution, spread=float("nan"))
     with pytest.raises(ValueError, match="square kernel matrix"):
         bounds.enclosing_ball(np.ones((2, 3)))
+    with pytest.raises(ValueError, match="at least one row"):
+        bounds.enclosing_ball(np.ones((0, 0)))
+    with pytest.raises(SolverError, match="not positive semi-definite"):
+        bounds.enclosing_ball(-np.eye(3))
+
+
+def test_kernels_beyond_the_memory_limit():
+    """All bounds work on blocks, but for the ball, whose diameter must be given then."""
+    X, y = two_moons(300)
+    small = SpanObjective(X, y, kernel=RBF(gamma=1.0), memory_limit=0.1).solution(COSTS)
+    large = SpanObjective(X, y, kernel=RBF(gamma=1.0)).solution(COSTS)
+    for bound in (bounds.support_vectors, bounds.jaakkola_haussler, bounds.opper_winther):
+        assert bound(small) == bound(large)
+    assert bounds.xi_alpha(small) == bounds.xi_alpha(large)
+    with pytest.raises(ValueError, match="`diameter` must be given"):
+        bounds.span_bound(small)
+    given = bounds.span_bound(small, diameter=2.0)
+    assert given == pytest.approx(bounds.span_bound(large, diameter=2.0), rel=1e-6)
 
 
 def test_the_fit_of_an_objective():
     """An objective gives the fit that its evaluation is about."""
     X, y = two_moons(60)
     objective = SpanObjective(X, y, kernel=RBF(gamma=1.0))
-    params = {"C_-1": 2.0, "C_1": 0.5}
-    solution = objective.solution(params)
-    evaluation = objective.evaluate(params)
+    solution = objective.solution(COSTS)
+    evaluation = objective.evaluate(COSTS)
     assert solution.n_support == evaluation.n_support
     assert leave_one_out(solution).error == evaluation.loo.error
     assert bounds.support_vectors(solution) == evaluation.n_support / 60

@@ -334,7 +334,7 @@ def test_node_of_a_cluster_is_removed(tmp_path):
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=300,
         check=False,
     )
     assert found.returncode == 0, found.stderr[-3000:]

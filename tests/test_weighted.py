@@ -37,9 +37,22 @@ def test_quick_run_writes_all_files(tmp_path):
     assert [row["points"] for row in models] == ["9", "12"]
     curves = read_rows(tmp_path / "weighted_curves.csv")
     assert {row["parameter"] for row in curves} == {"A", "B", "C"}
-    before = (tmp_path / "class_costs.csv").read_text()
+    before = {path.name: path.read_text() for path in tmp_path.iterdir()}
     selection.run(options)
-    assert (tmp_path / "class_costs.csv").read_text() == before
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before
+
+
+@with_data
+def test_summaries_keep_what_was_measured_elsewhere(tmp_path):
+    """Without the points of a split its committed rows stay."""
+    selection.run(quick(tmp_path, "breast_cancer", "bank"))
+    before = (tmp_path / "weighted.csv").read_text()
+    for name in ("class_costs.csv", "widths.csv", "scores.csv"):
+        (tmp_path / name).unlink()
+    selection.run(quick(tmp_path, "bank"))
+    after = read_rows(tmp_path / "weighted.csv")
+    assert {row["dataset"] for row in after} == {"breast_cancer", "bank"}
+    assert (tmp_path / "weighted.csv").read_text() == before
 
 
 @with_data
@@ -101,7 +114,7 @@ def test_rows_of_table_2(name):
     K = KernelCache(RBF(gamma=1 / split.n_features), split.X_train).matrix({})
     test = weighted.UnseenRows(split, 1 / split.n_features)
     y, points = split.y_train, []
-    for C_pos, C_neg in product(*weighted.grid("class_costs").values()):
+    for C_neg, C_pos in product(*weighted.grid("class_costs").values()):
         solution = solve(Problem(K, y, np.where(y > 0, C_pos, C_neg)))
         error = leave_one_out(solution, certify=False).error
         counts = {"n_in_bound": solution.n_in_bound, "n_support": solution.n_support}
@@ -133,13 +146,15 @@ def test_what_is_shown_is_published_and_committed():
 
 
 def test_ringnorm_is_as_described():
-    """A third of the rows has mean 1 and variance 1, the others mean 0 and variance 4."""
+    """Three tenths of the rows have mean 1 and variance 1, the others mean 0 and variance 4."""
     X, y = ringnorm.sample(20, 4096)
     assert np.mean(y > 0) == pytest.approx(0.3, abs=1e-3)
     assert X.min() == 0
     assert X.max() == 1
     ratio = X[y < 0].std(axis=0) / X[y > 0].std(axis=0)
     assert ratio == pytest.approx(np.full(20, 2.0), rel=0.1)
+    apart = (X[y > 0].mean(axis=0) - X[y < 0].mean(axis=0)) / X[y > 0].std(axis=0)
+    assert apart == pytest.approx(np.ones(20), abs=0.25)
 
 
 def test_ringnorm_runs_quickly(tmp_path):
