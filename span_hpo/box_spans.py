@@ -91,7 +91,7 @@ def largest_box_squared_span(solution: DualSolution) -> float:
         bound, step, k = heapq.heappop(heap)
         if step == 0:
             squared, is_minimum = bounds.of_row(k)
-            if is_minimum:
+            if is_minimum and squared <= -bound * (1 + _TIES):
                 largest = max(largest, squared)
             else:
                 heapq.heappush(heap, (max(bound, -squared), 1, k))

@@ -10,6 +10,7 @@ from span_hpo.errors import SolverError
 
 _TOLERANCE = 1e-9  # PIQP's absolute and relative tolerance
 _MAX_ITER = 200
+_LOOSER = (1e-8, 1e-7, 1e-6)  # where a singular matrix keeps PIQP from its tolerance
 _FAR = 1e4  # bounds beyond this make PIQP slow or fail; they are imposed only if they matter
 
 
@@ -72,19 +73,25 @@ class BoxQP:
             self._solver.update(**vectors)
         solver = self._solver
         status = solver.solve()
-        if status != piqp.PIQP_SOLVED:
-            solver = self._set_up(vectors, preconditioner_iter=10)
+        for tolerance in (_TOLERANCE, *_LOOSER):
+            if status == piqp.PIQP_SOLVED:
+                break
+            solver = self._set_up(vectors, preconditioner_iter=10, tolerance=tolerance)
             status = solver.solve()
         if status != piqp.PIQP_SOLVED:
             raise SolverError(f"PIQP stopped on a program of size {len(self._P)}: {status.name}.")
         return BoxMinimum(x=np.array(solver.result.x), multiplier=float(solver.result.y[0]))
 
     def _set_up(
-        self, vectors: dict[str, FloatArray], *, preconditioner_iter: int
+        self,
+        vectors: dict[str, FloatArray],
+        *,
+        preconditioner_iter: int,
+        tolerance: float = _TOLERANCE,
     ) -> piqp.DenseSolver:
         solver = piqp.DenseSolver()
-        solver.settings.eps_abs = _TOLERANCE
-        solver.settings.eps_rel = _TOLERANCE
+        solver.settings.eps_abs = tolerance
+        solver.settings.eps_rel = tolerance
         solver.settings.max_iter = _MAX_ITER
         solver.settings.preconditioner_iter = preconditioner_iter
         solver.setup(P=self._P, A=np.ones((1, len(self._P)), order="F"), **vectors)
