@@ -22,7 +22,8 @@ import span_hpo
 
 RESULTS = Path(__file__).parent / "results"
 QUICK = Path(__file__).parent / "quick"  # not in the repository
-_POINTS_AT_ONCE = 4  # that a process is sent; so many may be lost when a run is killed
+_POINTS_AT_ONCE = 4  # that a process is sent at most; so many may be lost when a run is killed
+_SHARES = 100  # into which points are divided, if there are so many
 
 
 @dataclass(frozen=True)
@@ -176,9 +177,10 @@ def _measured(
         return
     # Fresh processes: a fork would inherit the threads of BLAS in whatever state they are.
     context = multiprocessing.get_context("spawn")
+    at_once = max(1, min(_POINTS_AT_ONCE, len(points) // _SHARES))
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
         try:
-            yield from pool.map(measure, points, chunksize=_POINTS_AT_ONCE)
+            yield from pool.map(measure, points, chunksize=at_once)
         finally:
             pool.shutdown(cancel_futures=True)
 
