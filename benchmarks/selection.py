@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 
 from benchmarks import published, weighted
 from benchmarks.markdown import table
-from benchmarks.runner import RESULTS, Options, ResultFile, read_rows
+from benchmarks.runner import RESULTS, Options, ResultFile, machine, read_rows, versions
 
 # Criteria in the order of the tables; all of them are minimised.
 CRITERIA = {
@@ -41,7 +41,7 @@ CRITERIA = {
 CURVES = ("ida_image", "a1a", "bank")
 _CURVED = ("test_error", "span_error", "cv5_error", "xi_alpha")
 _COUNTS = ("n_empty", "n_empty_in_bound", "n_in_bound", "n_support")
-_TIMES = ("fit_ms", "span_ms", "exact_ms", "cv5_ms", "bound_ms")
+_TIMES = [f"{name}_ms" for name in weighted.TIMES]
 _Points = list[dict[str, str]]
 DATASETS = weighted.DATASETS
 
@@ -94,9 +94,12 @@ class _Summary:
         kept = [row for row in old if (row["dataset"], row["split"]) not in replaced]
         half = self.path.with_suffix(".new")
         half.unlink(missing_ok=True)
-        file = ResultFile(half, key=self.key, columns=self.columns)
-        for row in sorted([*kept, *self.new], key=_place):
-            file.add({name: row[name] for name in [*self.key, *self.columns]})
+        stamp = {"versions": versions(), "machine": machine()}
+        columns = [*self.columns, *stamp]
+        file = ResultFile(half, key=self.key, columns=columns, stamped=False)
+        # What was measured elsewhere keeps the stamp of its machine.
+        for row in sorted([*kept, *({**row, **stamp} for row in self.new)], key=_place):
+            file.add(row)
         if half.exists():
             half.replace(self.path)
 
@@ -105,7 +108,7 @@ def _place(row: dict[str, Any]) -> tuple[int, int]:
     return DATASETS.index(row["dataset"]), int(row["split"])
 
 
-_SELECTED = ["worst_of_ties", "mean_of_ties", "ties", "rmse", "least_test_error"]
+_SELECTED = ["worst_of_ties", "mean_of_ties", "ties", "rmse"]
 _MODELS = [
     "points",
     "least_test_error",
@@ -120,7 +123,7 @@ def _complete_grids(options: Options) -> Iterable[tuple[str, str, int, _Points]]
     for kind in weighted.GRIDS:
         rows = weighted.points_file(kind, options).rows
         size = weighted.grid_size(kind, quick=options.quick)
-        rows.sort(key=lambda row: (weighted.DATASETS.index(row["dataset"]), int(row["split"])))
+        rows.sort(key=_place)
         for (dataset, split), own in groupby(rows, key=lambda row: (row["dataset"], row["split"])):
             points = list(own)
             if len(points) == size:
@@ -136,7 +139,6 @@ def selected(points: _Points, criterion: str) -> dict[str, float]:
         "mean_of_ties": round(float(test[best].mean()), 6),
         "ties": int(best.sum()),
         "rmse": round(float(np.sqrt(np.mean((estimate - test) ** 2))), 6),
-        "least_test_error": round(float(test.min()), 6),
     }
 
 
@@ -171,33 +173,31 @@ def _numbers(points: _Points, column: str) -> Any:
 # Tables.
 
 
-def selection_table(which: str = "worst_of_ties") -> str:
+def selection_table() -> str:
     """Return Tables 2 and 3: what each method selects, the published value in brackets."""
-    lines = []
+    lines, least = [], _least_errors()
     for name, splits in _by_dataset(read_rows(RESULTS / "weighted.csv")):
         cells = []
         for criterion, value in zip(published.CRITERIA, published.SELECTED[name], strict=True):
-            ours = [float(row[which]) for row in splits if row["criterion"] == criterion]
+            ours = _values(splits, criterion, "worst_of_ties")
             cells.append(f"{_mean_and_deviation(ours)} ({value:.4f})")
-        least = [float(row["least_test_error"]) for row in _models(name)]
-        cells.append(f"{_mean_and_deviation(least)} ({published.LEAST[name]:.4f})")
-        lines.append([name, str(len(_models(name))), *cells])
+        cells.append(f"{_mean_and_deviation(least[name])} ({published.LEAST[name]:.4f})")
+        lines.append([name, str(len(least[name])), *cells])
     titles = [CRITERIA[name] for name in published.CRITERIA]
     return table(["data set", "splits", *titles, "least on the grid"], lines)
 
 
 def summary_table() -> str:
     """Return what the best criteria select, one line for each data set; see `selection_table`."""
-    lines = []
+    lines, least = [], _least_errors()
     for name, splits in _by_dataset(read_rows(RESULTS / "weighted.csv")):
         known = dict(zip(published.CRITERIA, published.SELECTED[name], strict=True))
         cells = []
         for criterion in ("span_error", "cv5_error", "exact_error", "span_smooth_error"):
-            ours = [float(row["worst_of_ties"]) for row in splits if row["criterion"] == criterion]
+            ours = _values(splits, criterion, "worst_of_ties")
             printed = f" ({known[criterion]:.4f})" if criterion in known else ""
             cells.append(f"{mean(ours):.4f}{printed}")
-        least = mean(float(row["least_test_error"]) for row in _models(name))
-        lines.append([name, *cells, f"{least:.4f} ({published.LEAST[name]:.4f})"])
+        lines.append([name, *cells, f"{mean(least[name]):.4f} ({published.LEAST[name]:.4f})"])
     titles = ["span-rule", "5-fold CV", "exact error", "smooth error", "least on the grid"]
     return table(["data set", *titles], lines)
 
@@ -208,9 +208,8 @@ def ties_table() -> str:
     for name, splits in _by_dataset(read_rows(RESULTS / "weighted.csv")):
         cells = []
         for criterion in (*published.CRITERIA, "exact_error", "span_smooth_error"):
-            own = [row for row in splits if row["criterion"] == criterion]
-            ties = median(int(row["ties"]) for row in own)
-            cells.append(f"{mean(float(row['mean_of_ties']) for row in own):.4f} ({ties:g})")
+            ties = median(_values(splits, criterion, "ties"))
+            cells.append(f"{mean(_values(splits, criterion, 'mean_of_ties')):.4f} ({ties:g})")
         lines.append([name, *cells])
     titles = [CRITERIA[name] for name in (*published.CRITERIA, "exact_error", "span_smooth_error")]
     return table(["data set", *titles], lines)
@@ -224,7 +223,7 @@ def rmse_table() -> str:
         values = dict(zip(shown, published.RMSE[name], strict=True))
         cells = []
         for criterion in (*shown, "exact_error"):
-            ours = [float(row["rmse"]) for row in splits if row["criterion"] == criterion]
+            ours = _values(splits, criterion, "rmse")
             known = f" ({values[criterion]:.4f})" if criterion in values else ""
             cells.append(f"{_mean_and_deviation(ours)}{known}")
         lines.append([name, *cells])
@@ -320,11 +319,13 @@ def _shown(found: tuple[float, int, float] | None) -> str:
 
 
 def _mean_error(rows: _Points, dataset: str, criterion: str) -> float:
-    return mean(
-        float(row["mean_of_ties"])
-        for row in rows
-        if row["dataset"] == dataset and row["criterion"] == criterion
-    )
+    own = [row for row in rows if row["dataset"] == dataset]
+    return mean(_values(own, criterion, "mean_of_ties"))
+
+
+def _values(rows: _Points, criterion: str, column: str) -> list[float]:
+    """Return a column of the splits for one criterion."""
+    return [float(row[column]) for row in rows if row["criterion"] == criterion]
 
 
 def _by_dataset(rows: _Points) -> Iterable[tuple[str, _Points]]:
@@ -332,9 +333,10 @@ def _by_dataset(rows: _Points) -> Iterable[tuple[str, _Points]]:
         yield name, list(own)
 
 
-def _models(dataset: str) -> _Points:
-    rows = read_rows(RESULTS / "weighted_models.csv")
-    return [row for row in rows if row["dataset"] == dataset]
+def _least_errors() -> dict[str, list[float]]:
+    """Return the least test error on the grid in each split, by data set."""
+    models = _by_dataset(read_rows(RESULTS / "weighted_models.csv"))
+    return {name: [float(row["least_test_error"]) for row in splits] for name, splits in models}
 
 
 def _mean_and_deviation(values: Sequence[float]) -> str:

@@ -63,7 +63,7 @@ _QUICK_GRIDS: dict[str, dict[str, int]] = {
     "widths": {"gamma": 2, **dict.fromkeys(_COSTS, 2)},
 }
 _SCORED = ("parkinson", "bank")
-_TIMES = ("fit", "span", "exact", "cv5", "bound")
+TIMES = ("fit", "span", "exact", "cv5", "bound")
 COLUMNS = [
     "test_error",
     "span_error",
@@ -81,7 +81,7 @@ COLUMNS = [
     "n_empty",
     "n_empty_in_bound",
     "n_refit",
-    *(f"{name}_ms" for name in _TIMES),
+    *(f"{name}_ms" for name in TIMES),
 ]
 
 

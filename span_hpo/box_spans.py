@@ -80,9 +80,10 @@ def largest_box_squared_span(solution: DualSolution) -> float:
     with_span = rows_of(span_exists(solution)[in_bound])
     if not len(with_span):
         return 0.0
+    box = _Box(solution)
     if len(with_span) <= 2:
-        return float(np.nanmax(box_squared_spans(solution)[in_bound]))
-    bounds = _UpperBounds(_Box(solution))
+        return max(box.squared_span(p) for p in in_bound[with_span])
+    bounds = _UpperBounds(box)
     # The greatest is on top: its bound, how it was found, and which in-bound row it is of.
     heap = [(-bound, 0, k) for bound, k in zip(bounds.of_all()[with_span], with_span, strict=True)]
     heapq.heapify(heap)
@@ -96,7 +97,7 @@ def largest_box_squared_span(solution: DualSolution) -> float:
             else:
                 heapq.heappush(heap, (max(bound, -squared), 1, k))
         else:
-            largest = max(largest, min(-bound, bounds.box.squared_span(in_bound[k])))
+            largest = max(largest, min(-bound, box.squared_span(in_bound[k])))
     return largest
 
 

@@ -17,6 +17,7 @@ from sklearn.svm import SVC
 from span_hpo.arrays import FloatArray, IndexArray, read_only
 from span_hpo.checks import real, whole
 from span_hpo.data import Dataset, as_dataset, not_negative
+from span_hpo.gram import KernelBlocks
 from span_hpo.kernels import KernelCache, Precomputed, as_kernel
 from span_hpo.libsvm import checked_max_iter
 from span_hpo.loo import METHODS, LeaveOneOut, leave_one_out
@@ -276,7 +277,9 @@ class SpanObjective:
         data = self.data if chosen is None else self.data.take(chosen)
         weight = self.metric_weight if chosen is None else self.metric_weight[chosen]
 
-        solution = self._fitted(params, data, chosen)
+        K = self._kernels.matrix(params, chosen)
+        costs = self._costs(data, params)
+        solution = self._solved(K, data, costs)
         loo = leave_one_out(
             solution,
             method=self.loo_method if loo_method is None else as_loo_method(loo_method),
@@ -316,7 +319,8 @@ class SpanObjective:
         SolverError
             If the fit cannot be computed.
         """
-        return self._fitted(checked_params(self.space, params), self.data, None)
+        params = checked_params(self.space, params)
+        return self._solved(self._kernels.matrix(params), self.data, self._costs(self.data, params))
 
     def __call__(self, params: Params) -> float:
         """Return the loss of the parameters; of several metrics, the first."""
@@ -347,8 +351,8 @@ class SpanObjective:
         params, data = checked_params(self.space, params), self.data
         fewest = int(np.bincount(data.codes).min())
         folds = whole("folds", folds, at_least=2, at_most=max(2, fewest))
-        K = self._kernels.matrix(params, None)
-        costs = checked_costs(self.weighting.costs(data, params), data.codes, data.classes)
+        K = self._kernels.matrix(params)
+        costs = self._costs(data, params)
         n_pairs = len(data.classes) * (len(data.classes) - 1) // 2
         values = np.empty((len(data), n_pairs))
         parts = StratifiedKFold(folds, shuffle=True, random_state=seed).split(values, data.codes)
@@ -357,7 +361,7 @@ class SpanObjective:
             others = costs.copy()
             others[held_out] = 0.0
             others = checked_costs(others, data.codes, data.classes)
-            fit = solve_classes(K, data.codes, others, tol=self.tol, max_iter=self.max_iter)
+            fit = self._solved(K, data, others)
             values[held_out] = fit.decision_values.reshape(len(data), n_pairs)[held_out]
         values = read_only(values[:, 0] if n_pairs == 1 else values)
         losses = self._losses(data, values, self.metric_weight)
@@ -491,12 +495,13 @@ class SpanObjective:
             "parameters": sorted(self.space),
         }
 
-    def _fitted(
-        self, params: Params, data: Dataset, chosen: IndexArray | None
+    def _costs(self, data: Dataset, params: Params) -> FloatArray:
+        costs = self.weighting.costs(data, params)
+        return checked_costs(costs, data.codes, data.classes)
+
+    def _solved(
+        self, K: KernelBlocks, data: Dataset, costs: FloatArray
     ) -> DualSolution | PairwiseSolution:
-        """Return the fit of some rows, whose data are given, or of all of them."""
-        K = self._kernels.matrix(params, chosen)
-        costs = checked_costs(self.weighting.costs(data, params), data.codes, data.classes)
         return solve_classes(K, data.codes, costs, tol=self.tol, max_iter=self.max_iter)
 
     def _losses(self, data: Dataset, values: FloatArray, weight: FloatArray) -> dict[str, float]:
