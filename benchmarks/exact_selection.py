@@ -152,7 +152,7 @@ def time_table() -> str:
     lines = []
     for name, printed in published.EXACT_SECONDS.items():
         line = [name]
-        for kernel, (seconds, speed_up) in zip(KERNELS, printed, strict=True):
+        for kernel, (seconds, speed_up, _) in zip(KERNELS, printed, strict=True):
             few = [row for row in _of(rows, name, kernel) if int(row["split"]) < SELECTING]
             ours = mean(float(row["fit_ms"]) + float(row["exact_ms"]) for row in few)
             theirs = 1e3 * seconds / speed_up / (SELECTING * len(GRIDS[kernel]))

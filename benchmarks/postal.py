@@ -20,7 +20,6 @@ import functools
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
@@ -34,7 +33,6 @@ from span_hpo import RBF, Problem, leave_one_out, solve
 from span_hpo.arrays import FloatArray
 from span_hpo.kernels import KernelCache
 
-DOCS = Path(__file__).parent.parent / "docs"
 DATASETS = ["usps", "ida_breast_cancer"]
 VARIED = {"usps": "sigma", "ida_breast_cancer": "C"}
 SUBSETS = {"usps": 23, "ida_breast_cancer": 10}
@@ -51,7 +49,6 @@ CURVES = {
     "exact_error": "exact leave-one-out",
 }
 _QUICK_SUBSETS, _QUICK_POINTS = 2, 3
-_BLUE, _ORANGE, _GREY, _BLACK = "#1f5fa8", "#d9622b", "#777777", "#222222"
 
 
 def run(options: Options) -> ResultFile:
@@ -124,55 +121,6 @@ def table() -> str:
             )
     columns = ["data set", "curve", "least at", "there", "RMSE to test error", "to other rows"]
     return markdown_table(columns, lines)
-
-
-def draw(folder: Path = DOCS) -> None:
-    """Draw both pictures side by side."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-    from matplotlib import ticker
-
-    styles = {
-        "test_error": {"fmt": "o-", "color": _BLACK},
-        "rest_error": {"fmt": "s:", "color": _GREY},
-        "span_error": {"fmt": "^-", "color": _ORANGE},
-        "exact_error": {"fmt": "v--", "color": _BLUE},
-    }
-    titles = {
-        "usps": "postal digits, 0-4 against 5-9: 23 subsets of 317 rows",
-        "ida_breast_cancer": "breast cancer: 10 splits of 200 and 77 rows",
-    }
-    rows = read_rows(RESULTS / "postal.csv")
-    with matplotlib.rc_context(
-        {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}
-    ):
-        figure, both = plt.subplots(1, 2, figsize=(10.4, 4.2))
-        for axes, dataset in zip(both, DATASETS, strict=True):
-            # Bars of one width would hide each other: every curve has its own small shift.
-            for shift, (column, points) in enumerate(curves(rows, dataset).items()):
-                x, middle, deviation = np.array(points).T
-                axes.errorbar(
-                    x * 1.02 ** (shift - 1.5),
-                    100 * middle,
-                    yerr=100 * deviation,
-                    ms=4,
-                    lw=1.4,
-                    elinewidth=0.7,
-                    label=CURVES[column],
-                    **styles[column],
-                )
-            axes.set_xscale("log", base=2 if dataset == "usps" else 10)
-            axes.xaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
-            axes.set_xlabel(r"$\sigma$" if dataset == "usps" else "C")
-            axes.set_ylim(bottom=0 if dataset == "usps" else 15)
-            axes.set_title(titles[dataset], fontsize=10)
-        both[0].set_ylabel("error, %: mean and standard deviation")
-        both[0].legend(frameon=False)
-        figure.tight_layout()
-        figure.savefig(folder / "span_prediction.png", dpi=150)
-        plt.close(figure)
 
 
 def _rmse(

@@ -4,7 +4,9 @@ import contextlib
 import csv
 import functools
 import multiprocessing
+import os
 import platform
+import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -178,11 +180,23 @@ def _measured(
     # Fresh processes: a fork would inherit the threads of BLAS in whatever state they are.
     context = multiprocessing.get_context("spawn")
     at_once = max(1, min(_POINTS_AT_ONCE, len(points) // _SHARES))
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent) as pool:
         try:
             yield from pool.map(measure, points, chunksize=at_once)
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it has ended, be it killed."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _on_one_thread(

@@ -444,7 +444,6 @@ TABLES = {
         "exact selection": exact_selection.table,
         "exact selection time": exact_selection.time_table,
         "rivals": rivals.table,
-        "rivals linear": rivals.linear_table,
         "postal": postal.table,
         "peers": peers.table,
         "classes": classes_table,

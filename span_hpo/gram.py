@@ -10,7 +10,9 @@ from span_hpo.arrays import FloatArray, IndexArray, rows_of
 
 _ASYMMETRY = 1e-8  # relative to the largest entry of a given kernel matrix
 _SPARSE_SHARE = 0.2  # below this share of nonzero coefficients, gathering rows beats dsymv
-
+_FEW_COLUMNS = 8  # a block with less than one in so many columns is picked value by value
+_SMALL_BLOCK = 4096  # entries; so is a block with fewer
+_ROWS_AT_ONCE = 8  # which stay in the cache while columns are taken from them
 _BLOCK_ENTRIES = 8_000_000  # of a kernel matrix that are formed at once, if it is not held
 
 Rows: TypeAlias = IndexArray | slice
@@ -61,7 +63,15 @@ class KernelMatrix:
         """Return ``K_ij`` for the given rows and columns."""
         if isinstance(rows, slice) or isinstance(columns, slice):
             return self.values[rows, columns]
-        return self.values[rows[:, None], columns]
+        few = len(rows) * len(columns) < _SMALL_BLOCK or _FEW_COLUMNS * len(columns) < len(self)
+        if few:
+            return self.values[rows[:, None], columns]
+        # Whole rows first: several times faster than picking value by value.
+        block = np.empty((len(rows), len(columns)))
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            part = slice(start, start + _ROWS_AT_ONCE)
+            block[part] = self.values[rows[part]].take(columns, axis=1)
+        return block
 
 
 @dataclass(frozen=True, eq=False)

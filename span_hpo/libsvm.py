@@ -15,10 +15,10 @@ from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, OneClassSVM
 
-from span_hpo.arrays import FloatArray, IndexArray
+from span_hpo.arrays import FloatArray, IndexArray, rows_of
 from span_hpo.checks import whole
 from span_hpo.errors import SolverError
-from span_hpo.gram import ALL, is_held, largest_entry
+from span_hpo.gram import ALL, is_held, largest_entry, subset
 
 _SINGLE_RANGE = 1e-20, 1e20  # kernel values that LIBSVM's single precision holds with room to spare
 _MOST_ITERATIONS = 2**31 - 1  # LIBSVM counts in 32 bits
@@ -37,8 +37,13 @@ def libsvm_alpha(
     """Return LIBSVM's dual variables, and whether it finished within `max_iter`.
 
     At a bound they equal 0 or the cost bit for bit, so the split into in-bound and bounded rows
-    needs no tolerance.
+    needs no tolerance. Rows with cost 0 are left out: LIBSVM would number the others anew.
     """
+    if not costs.all():
+        kept = rows_of(costs)
+        alpha = np.zeros(len(y))
+        alpha[kept], finished = libsvm_alpha(subset(K, kept), y[kept], costs[kept], tol, max_iter)
+        return alpha, finished
     fit, unit = _private_fit() or _public_fit, 1.0
     if is_held(K):
         matrix = np.ascontiguousarray(K.block(ALL, ALL))

@@ -84,7 +84,7 @@ class DualPoint:
     Attributes
     ----------
     K, y, costs
-        The problem; all costs are positive.
+        The problem; rows with cost 0 take no part.
     alpha
         Dual variables in their box, ``y'alpha = 0``, shape (l,).
     F
@@ -155,6 +155,7 @@ def polished(start: DualPoint) -> DualPoint:
     The dual objective never falls.
     """
     y, costs, point = start.y, start.costs, start
+    can_move = costs > 0
     largest = largest_entry(start.K)
     working = start.in_bound
     paired = crossed = False  # what has been tried since the last step that stayed in the box
@@ -184,6 +185,7 @@ def polished(start: DualPoint) -> DualPoint:
             margin = y * (point.F + b)
             violated = (margin < 1 - noise) & (point.alpha == 0)
             violated |= (margin > 1 + noise) & (point.alpha == costs)
+            violated &= can_move
             if not violated.any():
                 unchanged = np.count_nonzero(working) == len(W)
                 return replace(point, optimal=True, hull=hull if unchanged else None)

@@ -43,6 +43,9 @@ from span_hpo.threads import one_blas_thread
 
 DEFAULT_TOL = 1e-3  # in units of the margin; LIBSVM's default
 DEFAULT_MAX_ITER = 1_000_000
+_KEPT_SHARE = (
+    0.9  # of rows with positive costs, up to which the matrix is copied without the others
+)
 _PLAIN_KERNEL = 1e-150, 1e150  # beyond it steps overflow: LIBSVM gets the matrix in another unit
 
 
@@ -267,12 +270,12 @@ def solve(
         If LIBSVM's answer is not finite.
     """
     tol, max_iter = real("tol", tol, above=0), checked_max_iter(max_iter)
-    # LIBSVM drops rows with cost 0 and renumbers the rest, so they never reach it.
-    everyone = bool(problem.costs.all())
-    fitted = problem if everyone else problem.take(rows_of(problem.costs))
+    kept = rows_of(problem.costs)
+    # Rows with cost 0 never move. A few of them cost less than a matrix without them.
+    fitted = problem if len(kept) > _KEPT_SHARE * len(problem) else problem.take(kept)
     K, costs = fitted.K, fitted.costs
     # The class of the first row counts as +1: swapped classes are the same problem to the last bit.
-    sign = float(fitted.y[0])
+    sign = float(problem.y[kept[0]])
     y = sign * fitted.y
     if polish:
         point = _optimum(K, y, costs, tol, max_iter)
@@ -281,11 +284,11 @@ def solve(
         start, converged = libsvm_alpha(K, y, costs, tol, max_iter)
         point = _point(K, y, costs, start)
     b = sign * point.offset()
-    if everyone:
+    if fitted is problem:
         alpha, decision_values = point.alpha, sign * point.F + b
     else:
         alpha = np.zeros(len(problem))
-        alpha[problem.costs > 0] = point.alpha
+        alpha[kept] = point.alpha
         decision_values = kernel_product(problem.K, problem.y * alpha) + b
     in_bound = (alpha > 0) & (alpha < problem.costs)
     solution = DualSolution(

@@ -21,13 +21,13 @@ import numpy as np
 
 from span_hpo.arrays import FloatArray, IndexArray
 from span_hpo.certificates import Proofs, certified_errors
-from span_hpo.gram import ALL, kernel_product, largest_entry, subset
+from span_hpo.gram import ALL, kernel_product, largest_entry
 from span_hpo.jit import compiled
 from span_hpo.polish import DualPoint, margin_noise, offset_ends, polished, violation_limit
 from span_hpo.solver import DualSolution
 
 _CHECK_EVERY = 10  # iterations between comparisons of F and H
-_TRIED = 10  # rows after which the rule is given up if it stopped less than half of the fits
+TRIED = 10  # rows after which the rule is given up if it stopped less than half of the fits
 _ITERATIONS = 100  # for each row of the problem
 _LEAST_CURVATURE = 1e-12  # of a pair: equal rows have none, and a step to a bound
 _ROUNDING = 1e-11  # of primal and dual values, relative to them
@@ -64,7 +64,7 @@ def stopped_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) ->
         costs[r] = 0.0
         alpha = _without(solution, r)
         F = kernel_product(problem.K, problem.y * alpha)
-        watch = not complete and (tried < _TRIED or 2 * stopped >= tried)
+        watch = not complete and (tried < TRIED or 2 * stopped >= tried)
         is_proven, b = _optimise(
             K, problem.y, costs, r, alpha, F, watch, 2 * solution.tol, max_iter
         )
@@ -72,14 +72,10 @@ def stopped_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) ->
         if is_proven:
             proofs.margin[i], proofs.proven[i] = problem.y[r] * (F[r] + b), True
         else:
-            kept = np.flatnonzero(costs)
-            others = subset(problem.K, kept)
-            y, alpha = problem.y[kept], alpha[kept]
-            start = DualPoint(others, y, costs[kept], alpha, kernel_product(others, y * alpha))
-            end = polished(start)
-            value = float(K[r, kept] @ (y * end.alpha)) + end.offset()
-            proofs.margin[i] = problem.y[r] * value
-            noise = margin_noise(end.alpha, largest_entry(others))
+            F = kernel_product(problem.K, problem.y * alpha)
+            end = polished(DualPoint(problem.K, problem.y, costs, alpha, F))
+            proofs.margin[i] = problem.y[r] * (end.F[r] + end.offset())
+            noise = margin_noise(end.alpha, largest_entry(problem.K))
             solved = end.optimal and end.offset_gap <= violation_limit(noise)
             proofs.exact[i] = proofs.proven[i] = solved
     return proofs

@@ -1,5 +1,11 @@
 """The ground of the benchmarks: loader, CSV runner and tables."""
 
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -46,6 +52,71 @@ def test_a_later_run_goes_on(tmp_path, capsys):
         "b0.015625",
     ]
     assert "2 of 4 points are there" in capsys.readouterr().out
+
+
+def tell_process(point):
+    """Say who measures: with several jobs a function of a module."""
+    return {"value": os.getpid()}
+
+
+def test_several_processes_keep_the_order(tmp_path):
+    """With two jobs rows come in the order of the points, and none from this process."""
+    points = [{"name": "a", "C": C} for C in range(12)]
+    file = results(tmp_path / "x.csv")
+    file.complete(points, tell_process, jobs=2)
+    assert [row["C"] for row in file.rows] == [str(C) for C in range(12)]
+    assert str(os.getpid()) not in {row["value"] for row in file.rows}
+
+
+def report_and_sleep(point):
+    """Leave the number of this process in a file, and take long."""
+    (Path(point["name"]) / str(os.getpid())).touch()
+    time.sleep(600)
+
+
+def test_workers_of_a_killed_run_end(tmp_path):
+    """When the process that started them is killed, no worker is left."""
+    run = f"""
+from tests.test_benchmarks import report_and_sleep, results
+from pathlib import Path
+points = [{{"name": {str(tmp_path)!r}, "C": C}} for C in range(2)]
+if __name__ == "__main__":
+    results(Path({str(tmp_path / "x.csv")!r})).complete(points, report_and_sleep, jobs=2)
+"""
+    script = tmp_path / "run.py"
+    script.write_text(run)
+    root = Path(__file__).parent.parent
+    started = subprocess.Popen(
+        [sys.executable, script],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        stderr=subprocess.DEVNULL,
+    )
+
+    def wait_for(condition):
+        end = time.monotonic() + 120
+        while not condition():
+            assert time.monotonic() < end
+            time.sleep(0.1)
+
+    def workers():
+        return [int(file.name) for file in tmp_path.iterdir() if file.name.isdigit()]
+
+    try:
+        wait_for(lambda: len(workers()) == 2)
+    finally:
+        started.kill()
+        started.wait()
+    wait_for(lambda: not any(is_running(worker) for worker in workers()))
+
+
+def is_running(process):
+    """Tell whether there is such a process, not one that has ended and waits to be asked."""
+    status = Path(f"/proc/{process}/stat")
+    try:
+        return status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def test_a_half_written_line_is_dropped(tmp_path):

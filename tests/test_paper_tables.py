@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks import exact_selection, postal, published, rivals
+from benchmarks import exact_selection, figures, postal, published, rivals
 from benchmarks.data import data_folder, load
 from benchmarks.runner import RESULTS, Options, read_rows
 from span_hpo import RBF, Problem, leave_one_out, solve
@@ -46,9 +46,9 @@ def test_quick_selection_measures_grid_and_other_splits(tmp_path):
 @with_data
 def test_quick_rivals_measure_both_kernels(tmp_path):
     """A quick run times four methods with each kernel, and their classes agree."""
-    rbf, linear = rivals.run(Options(quick=True, folder=tmp_path))
-    assert len(rbf.rows) == len(linear.rows) == 2
-    for row in rbf.rows + linear.rows:
+    rows = rivals.run(Options(quick=True, folder=tmp_path)).rows
+    assert sorted(row["kernel"] for row in rows) == ["linear", "linear", "rbf", "rbf"]
+    for row in rows:
         assert row["differ"] == "0"
         assert all(float(row[f"{method}_ms"]) > 0 for method in rivals.METHODS)
 
@@ -150,26 +150,28 @@ def test_selection_tables_hold_the_published_numbers():
     assert list(lines_of(exact_selection.time_table())) == exact_selection.DATASETS
 
 
-def test_linear_rivals_cover_the_sets_and_agree():
-    """Four costs of each set of up to 500 rows are there, and no class differs."""
-    rows = read_rows(RESULTS / "rivals_linear.csv")
-    assert [(row["dataset"], float(row["C"])) for row in rows] == [
-        (name, C) for name in rivals.PUBLISHED_LINEAR for C in rivals.LINEAR_COSTS
+def test_rivals_cover_the_grids_and_agree():
+    """Every point of both grids is there for every set, and no class differs."""
+    rows = read_rows(RESULTS / "rivals.csv")
+    assert [
+        (row["dataset"], row["kernel"], *map(float, (row["C"], row["gamma"]))) for row in rows
+    ] == [
+        (name, kernel, *model)
+        for name in rivals.DATASETS
+        for kernel in exact_selection.KERNELS
+        for model in exact_selection.GRIDS[kernel]
     ]
     assert {row["differ"] for row in rows} == {"0"}
-    assert max(int(row["rows"]) for row in rows) <= 500
 
 
-def test_rival_tables_hold_the_published_speed_ups():
-    """Each line has the published speed-up beside ours."""
-    for table, speed_ups in (
-        (rivals.table(), rivals.PUBLISHED),
-        (rivals.linear_table(), rivals.PUBLISHED_LINEAR),
-    ):
-        lines = lines_of(table)
-        assert list(lines) == list(speed_ups)
-        for name, speed_up in speed_ups.items():
-            assert lines[name][6].endswith(f"({speed_up:.1f})")
+def test_rival_table_holds_what_was_published():
+    """Each line has the published speed-up and share of stopped fits beside ours."""
+    lines = lines_of(rivals.table())
+    assert len(lines) == 2 * len(rivals.DATASETS)
+    for name, kernels in published.EXACT_SECONDS.items():
+        for title, (_, speed_up, stopped) in zip(("linear", "RBF"), kernels, strict=True):
+            assert lines[f"{name}, {title}"][6].endswith(f"({speed_up:.1f})")
+            assert lines[f"{name}, {title}"][7].endswith(f"({stopped:.0f}%)")
 
 
 @pytest.mark.parametrize("name", postal.DATASETS)
@@ -191,5 +193,5 @@ def test_prediction_table_and_picture(tmp_path):
     """The table has a line for each curve, and the picture is drawn."""
     pytest.importorskip("matplotlib")
     assert len(postal.table().splitlines()) == 2 + 4 + 3
-    postal.draw(tmp_path)
+    figures.prediction_figure(tmp_path / "span_prediction.png")
     assert (tmp_path / "span_prediction.png").stat().st_size > 10_000

@@ -183,22 +183,35 @@ def test_class_cost_fits_agree_with_libsvm_official(costs):
     np.testing.assert_allclose(own, sign * np.array(values)[:, 0], atol=1e-3)
 
 
-def test_zero_cost_rows_take_no_part():
+@pytest.mark.parametrize("zero", [[0, 17, 59], range(0, 60, 3)], ids=["few", "many"])
+@pytest.mark.parametrize("polish", [True, False])
+def test_zero_cost_rows_take_no_part(zero, polish):
     """Rows with cost 0 change nothing for the others and still have a decision value."""
     problem = moons_problem(60)
     costs = problem.costs.copy()
-    costs[[0, 17, 59]] = 0.0
+    costs[list(zero)] = 0.0
     kept = costs > 0
-    solution = solve(Problem(problem.K, problem.y, costs))
-    alone = solve(Problem(problem.K.values[np.ix_(kept, kept)], problem.y[kept], costs[kept]))
-    np.testing.assert_array_equal(solution.alpha[kept], alone.alpha)
+    solution = solve(Problem(problem.K, problem.y, costs), polish=polish)
+    matrix = problem.K.values
+    others = Problem(matrix[np.ix_(kept, kept)], problem.y[kept], costs[kept])
+    alone = solve(others, polish=polish)
+    np.testing.assert_allclose(solution.alpha[kept], alone.alpha, rtol=1e-10)
     assert (solution.alpha[~kept] == 0).all()
     assert not solution.bounded[~kept].any()
     np.testing.assert_allclose(
         solution.decision_values[~kept],
-        problem.K.values[np.ix_(~kept, kept)] @ (problem.y[kept] * alone.alpha) + alone.b,
+        matrix[np.ix_(~kept, kept)] @ (problem.y[kept] * alone.alpha) + alone.b,
     )
-    assert solution.kkt_violation() < 1e-12
+
+
+def test_a_zero_cost_row_far_from_its_margin_is_no_violation():
+    """The optimum is found although a row without cost is on the wrong side by far."""
+    x = np.array([-2.0, -1.0, 1.0, 2.0, 50.0])
+    y, costs = np.array([-1.0, -1.0, 1.0, 1.0, -1.0]), np.array([5.0, 5.0, 5.0, 5.0, 0.0])
+    solution = solve(Problem(np.outer(x, x), y, costs))
+    np.testing.assert_allclose(solution.alpha, [0, 0.5, 0.5, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(solution.decision_values, x, atol=1e-10)
+    assert solution.is_optimal
 
 
 def test_offset_without_in_bound_rows_is_the_middle():
