@@ -7,8 +7,8 @@ is taken from it, every other row is fitted anew from the dual variables of all.
 
 Fits take long (on the paper's machine 13 hours for german and 32 for image, linear kernel), so
 that their time is taken from up to 20 of the rows that the fit of all leaves open, drawn once, and
-multiplied; brute force from ten of them. As in the paper, the rule is given up where it stops less
-than half of the first ten fits. The exact error is timed as a whole.
+multiplied; brute force from ten of all rows. As in the paper, the rule is given up after ten rows
+where it stops little, here less than half of the sampled fits. The exact error is timed as a whole.
 """
 
 import functools

@@ -43,7 +43,8 @@ class Options:
     folder
         Where the CSVs are.
     splits
-        At most so many splits of a data set; None for all. Only `benchmarks.selection` looks at it.
+        At most so many splits of a data set; None for as many as the benchmark has in mind. Only
+        `benchmarks.weighted` looks at it.
     """
 
     datasets: list[str] | None = None

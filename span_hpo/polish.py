@@ -7,7 +7,7 @@ import numpy as np
 
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray, rows_of
 from span_hpo.errors import SolverError
-from span_hpo.gram import KernelBlocks, kernel_times, largest_entry
+from span_hpo.gram import KernelBlocks, kernel_times
 from span_hpo.hull import Hull, in_bound_hull
 from span_hpo.jit import runs_machine_code
 from span_hpo.qp import BoxQP
@@ -156,7 +156,7 @@ def polished(start: DualPoint) -> DualPoint:
     """
     y, costs, point = start.y, start.costs, start
     can_move = costs > 0
-    largest = largest_entry(start.K)
+    largest = float(np.abs(start.K.diagonal()[can_move]).max())
     working = start.in_bound
     paired = crossed = False  # what has been tried since the last step that stayed in the box
     for _ in range(_ROUNDS):

@@ -43,9 +43,7 @@ from span_hpo.threads import one_blas_thread
 
 DEFAULT_TOL = 1e-3  # in units of the margin; LIBSVM's default
 DEFAULT_MAX_ITER = 1_000_000
-_KEPT_SHARE = (
-    0.9  # of rows with positive costs, up to which the matrix is copied without the others
-)
+_KEPT_SHARE = 0.9  # of the rows: with less, a matrix without the rows of cost 0 is made
 _PLAIN_KERNEL = 1e-150, 1e150  # beyond it steps overflow: LIBSVM gets the matrix in another unit
 
 

@@ -74,6 +74,7 @@ def report_and_sleep(point):
     time.sleep(600)
 
 
+@pytest.mark.skipif(not Path("/proc").exists(), reason="processes are looked up in /proc")
 def test_workers_of_a_killed_run_end(tmp_path):
     """When the process that started them is killed, no worker is left."""
     run = f"""

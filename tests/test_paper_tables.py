@@ -45,7 +45,7 @@ def test_quick_selection_measures_grid_and_other_splits(tmp_path):
 
 @with_data
 def test_quick_rivals_measure_both_kernels(tmp_path):
-    """A quick run times four methods with each kernel, and their classes agree."""
+    """A quick run times four methods with each kernel; the sampled classes agree."""
     rows = rivals.run(Options(quick=True, folder=tmp_path)).rows
     assert sorted(row["kernel"] for row in rows) == ["linear", "linear", "rbf", "rbf"]
     for row in rows:
@@ -151,7 +151,7 @@ def test_selection_tables_hold_the_published_numbers():
 
 
 def test_rivals_cover_the_grids_and_agree():
-    """Every point of both grids is there for every set, and no class differs."""
+    """Every point of both grids is there for every set; no class of a sampled row differs."""
     rows = read_rows(RESULTS / "rivals.csv")
     assert [
         (row["dataset"], row["kernel"], *map(float, (row["C"], row["gamma"]))) for row in rows

@@ -196,6 +196,7 @@ def test_zero_cost_rows_take_no_part(zero, polish):
     others = Problem(matrix[np.ix_(kept, kept)], problem.y[kept], costs[kept])
     alone = solve(others, polish=polish)
     np.testing.assert_allclose(solution.alpha[kept], alone.alpha, rtol=1e-10)
+    assert not polish or solution.kkt_violation() < 1e-12
     assert (solution.alpha[~kept] == 0).all()
     assert not solution.bounded[~kept].any()
     np.testing.assert_allclose(
@@ -204,14 +205,24 @@ def test_zero_cost_rows_take_no_part(zero, polish):
     )
 
 
-def test_a_zero_cost_row_far_from_its_margin_is_no_violation():
-    """The optimum is found although a row without cost is on the wrong side by far."""
-    x = np.array([-2.0, -1.0, 1.0, 2.0, 50.0])
-    y, costs = np.array([-1.0, -1.0, 1.0, 1.0, -1.0]), np.array([5.0, 5.0, 5.0, 5.0, 0.0])
-    solution = solve(Problem(np.outer(x, x), y, costs))
-    np.testing.assert_allclose(solution.alpha, [0, 0.5, 0.5, 0, 0], atol=1e-12)
-    np.testing.assert_allclose(solution.decision_values, x, atol=1e-10)
-    assert solution.is_optimal
+@pytest.mark.parametrize("scale", [1.0, 1e4, 1e6])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_zero_cost_row_that_is_large_and_wrong_changes_nothing(scale, seed):
+    """From a coarse start the optimum is reached and known, whatever a row without cost is like."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(80, 3)), np.where(np.arange(80) % 2, 1.0, -1.0)
+    X[:, 0] += y
+    X[0] *= scale
+    X[0, 0] = abs(X[0, 0])  # of the negative class
+    costs = np.full(80, 10.0)
+    costs[0] = 0.0
+    solution = solve(Problem(X @ X.T, y, costs), tol=0.1)
+    kept = slice(1, None)
+    alone = solve(Problem(X[kept] @ X[kept].T, y[kept], costs[kept]))
+    np.testing.assert_allclose(solution.alpha[kept], alone.alpha, atol=1e-9)
+    margins = (y * solution.decision_values)[solution.in_bound]
+    np.testing.assert_allclose(margins, 1, atol=1e-9)
+    assert solution.__dict__["hull"] is not None  # the polish ended at the optimum
 
 
 def test_offset_without_in_bound_rows_is_the_middle():
