@@ -11,7 +11,9 @@ import numpy as np
 
 from span_hpo.arrays import BoolArray, FloatArray, IndexArray, rows_of
 from span_hpo.errors import SolverError
+from span_hpo.jit import runs_machine_code
 from span_hpo.qp import BoxQP
+from span_hpo.smo import shortened_in_box
 from span_hpo.solver import DualSolution
 from span_hpo.spans import span_exists
 
@@ -19,6 +21,8 @@ _SINGLE_POINT = 1e-9  # slack of the sum, relative to the bounds, below which th
 _SUM_ROUNDING = 1e-9  # of lambda; what is off by more came out of a singular matrix
 _TIES = 1e-7  # relative: PIQP's value of a row that a bound leaves this close need not be known
 _PIVOTS = 20  # exchanges after which what was found must do
+_PAIR_STEPS = 100_000  # of pairs of variables, after which the same holds,
+_PAIR_GAP = 1e-10  # or at this gap between two rows, of a matrix with a unit mean diagonal
 
 
 def box_squared_spans(solution: DualSolution) -> FloatArray:
@@ -59,8 +63,9 @@ def largest_box_squared_span(solution: DualSolution) -> float:
 
     Every feasible ``lambda`` bounds its span from above. Rows are taken in falling order of such
     bounds: first from the free minimum, drawn back into the box, then from exchanges of variables
-    between the box and its boundary, which mostly end at the minimum; a quadratic program is solved
-    only where they do not.
+    between the box and its boundary, which mostly end at the minimum; where they do not, from pairs
+    of variables that move, if machine code does that. A quadratic program is solved only where all
+    of this leaves a row on top.
 
     Parameters
     ----------
@@ -96,6 +101,8 @@ def largest_box_squared_span(solution: DualSolution) -> float:
                 largest = max(largest, squared)
             else:
                 heapq.heappush(heap, (max(bound, -squared), 1, k))
+        elif step == 1 and runs_machine_code():
+            heapq.heappush(heap, (max(bound, -bounds.by_pairs(k)), 2, k))
         else:
             largest = max(largest, min(-bound, box.squared_span(in_bound[k])))
     return largest
@@ -201,6 +208,16 @@ class _UpperBounds:
         is_minimum = ended and bool(abs(point.sum()) <= _SUM_ROUNDING)
         found = point if is_minimum else self._feasible(point[:, None], np.array([k]))[:, 0]
         return max(0.0, float(found @ self.box.G @ found)), is_minimum
+
+    def by_pairs(self, k: int) -> float:
+        """Return a bound for the k-th row, from pairs of variables that move within the box.
+
+        Slow to end, but nearly singular matrices do not keep it from progress.
+        """
+        lower, upper, scale = self.lower[:, k], self.upper[:, k], self.box.solution.hull.scale
+        P = self.box.G / scale
+        found = shortened_in_box(P, self.shared[:, k], lower, upper, _PAIR_GAP, _PAIR_STEPS)
+        return max(0.0, float(found @ self.box.G @ found))
 
     def _feasible(self, points: FloatArray, columns: IndexArray) -> FloatArray:
         """Return points of the box on the way from the shared room to the given points."""

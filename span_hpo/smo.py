@@ -66,6 +66,27 @@ def improved_in_box(
     return np.abs(beta)
 
 
+def shortened_in_box(
+    P: FloatArray, x: FloatArray, lower: FloatArray, upper: FloatArray, tol: float, steps: int
+) -> FloatArray:
+    """Return a point of the box with the sum of x and a smaller ``x'Px``.
+
+    Parameters
+    ----------
+    P
+        Positive semi-definite matrix, shape (n, n).
+    x
+        Where to start: a point of the box, shape (n,).
+    lower, upper
+        The box, shape (n,).
+    tol, steps
+        When to stop: at such a difference of the gradient between two rows, or after the steps.
+    """
+    shorter = x.copy()
+    _pair_steps(P, *_distance_parts(P), lower, upper, shorter, -(P @ x), tol, steps)
+    return shorter
+
+
 def _descend(
     K: KernelMatrix,
     y: FloatArray,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from span_hpo import Problem, box_squared_spans, solve, span_exists
+from span_hpo import Problem, box_spans, box_squared_spans, solve, span_exists
 from span_hpo.box_spans import largest_box_squared_span
 from tests.problems import moons_problem, random_problem
 
@@ -23,8 +23,6 @@ def test_the_largest_is_that_of_all_programs(seed):
 @pytest.mark.parametrize("cost", [0.1, 1.0, 100.0])
 def test_few_programs_are_solved(cost, monkeypatch):
     """On ordinary problems the exchanges find the minimum of the largest."""
-    from span_hpo import box_spans
-
     solution = solve(moons_problem(200, cost=cost, gamma=5.0))
     solved = []
     one = box_spans._Box.squared_span
@@ -34,6 +32,33 @@ def test_few_programs_are_solved(cost, monkeypatch):
     largest_box_squared_span(solution)
     assert solution.n_in_bound > 5
     assert not solved
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_pairs_bound_spans_from_above(seed):
+    """Moving pairs end at feasible points: no shorter than the span, no longer than the start."""
+    solution = solve(random_problem(seed))
+    in_bound = np.flatnonzero(solution.in_bound)
+    if len(in_bound) < 3:
+        return
+    bounds = box_spans._UpperBounds(box_spans._Box(solution))
+    squared = box_squared_spans(solution)[in_bound]
+    unit = solution.problem.K.diagonal().max()
+    G = bounds.box.G
+    for k in np.flatnonzero(np.isfinite(squared)):
+        start = bounds.shared[:, k]
+        found = bounds.by_pairs(k)
+        assert squared[k] - 3e-6 * unit <= found <= start @ G @ start * (1 + 1e-9) + 1e-12 * unit
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_pairs_take_over_where_exchanges_do_not_end(seed, monkeypatch):
+    """Without exchanges the answer is the same."""
+    monkeypatch.setattr(box_spans, "_PIVOTS", 1)
+    solution = solve(random_problem(seed))
+    unit = solution.problem.K.diagonal().max()
+    found = largest_box_squared_span(solution)
+    assert found == pytest.approx(largest_of_all(solution), abs=3e-6 * unit)
 
 
 def test_equal_spans_are_not_solved_one_by_one():
