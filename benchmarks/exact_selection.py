@@ -87,6 +87,11 @@ def run(options: Options) -> ResultFile:
     return results
 
 
+def kernel_of(kernel: str, gamma: float) -> Kernel:
+    """Return one of `KERNELS`; the linear one has no width."""
+    return Linear() if kernel == "linear" else RBF(gamma=gamma)
+
+
 def selected(rows: Iterable[Mapping[str, str]], dataset: str, kernel: str) -> tuple[float, float]:
     """Return C and gamma with the least mean leave-one-out error over the first realisations.
 
@@ -192,12 +197,11 @@ def _prepared(
 ) -> tuple[Split, KernelBlocks, FloatArray]:
     """Return a split, its kernel matrix, and the kernel between training and test rows."""
     rows = load(name, split, scaled=False)
-    of_rows: Kernel = Linear() if kernel == "linear" else RBF(gamma=gamma)
     if kernel == "linear":
         K_test = linear_kernel(rows.X_train, rows.X_test)
     else:
         K_test = rbf_kernel(rows.X_train, rows.X_test, gamma=gamma)
-    return rows, KernelCache(of_rows, rows.X_train).matrix({}), K_test
+    return rows, KernelCache(kernel_of(kernel, gamma), rows.X_train).matrix({}), K_test
 
 
 def _measure(point: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,24 +11,22 @@ multiplied; brute force from ten of all rows. As in the paper, the rule is given
 where it stops little, here less than half of the sampled fits. The exact error is timed as a whole.
 """
 
-import functools
 import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks import published
 from benchmarks.data import load
-from benchmarks.exact_selection import GRIDS, KERNELS
+from benchmarks.exact_selection import GRIDS, KERNELS, kernel_of
 from benchmarks.markdown import table as markdown_table
 from benchmarks.runner import RESULTS, Options, ResultFile, read_rows
 from benchmarks.timing import Stopwatch, compile_once, cpu_milliseconds
-from span_hpo import RBF, Problem, leave_one_out, solve
+from span_hpo import Problem, leave_one_out, solve
 from span_hpo.certificates import upper_bounds
-from span_hpo.kernels import Kernel, KernelCache, Linear
+from span_hpo.kernels import KernelCache
 from span_hpo.stopping import TRIED, stopped_rows
 
 DATASETS = list(published.EXACT_SECONDS)
@@ -70,9 +68,9 @@ def table() -> str:
     """Return the time for a leave-one-out error by four methods, summed over each grid."""
     rows = read_rows(RESULTS / "rivals.csv")
     lines = []
-    for kernel, title in zip(KERNELS, ("linear", "RBF"), strict=True):
+    for at, (kernel, title) in enumerate(zip(KERNELS, ("linear", "RBF"), strict=True)):
         for name, printed in published.EXACT_SECONDS.items():
-            _, speed_up, stopped = printed[KERNELS.index(kernel)]
+            _, speed_up, stopped = printed[at]
             own = [row for row in rows if (row["dataset"], row["kernel"]) == (name, kernel)]
             seconds = [sum(float(row[f"{method}_ms"]) for row in own) / 1e3 for method in METHODS]
             brute, standard, stopping, exact = seconds
@@ -109,11 +107,10 @@ def _stopped_share(rows: list[dict[str, str]]) -> float:
 
 
 def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
-    _compile_once()
+    compile_once()
     split = load(point["dataset"], scaled=False)
-    kernel: Kernel = Linear() if point["kernel"] == "linear" else RBF(gamma=point["gamma"])
     y = split.y_train
-    K = KernelCache(kernel, split.X_train).matrix({})
+    K = KernelCache(kernel_of(point["kernel"], point["gamma"]), split.X_train).matrix({})
     solution = solve(Problem(K, y, np.full(len(y), point["C"])))
     exact = leave_one_out(solution, "exact")
     rng = np.random.default_rng(0)
@@ -130,8 +127,7 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
         # On near-singular kernels LIBSVM gives up after `max_iter` steps: even that takes long.
         warnings.simplefilter("ignore", ConvergenceWarning)
         for p in rng.permutation(len(y))[:REFITTED]:
-            others = np.delete(np.arange(len(y)), p)
-            solve(solution.problem.take(others), polish=False)
+            solve(solution.problem.without(p), polish=False)
     exact_ms = cpu_milliseconds({"exact": lambda: leave_one_out(solution, "exact")})["exact"]
     margin, is_proven, is_solved = (
         np.concatenate([getattr(part, name) for part in proofs])
@@ -158,12 +154,3 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
         "exact_error": round(exact.error, 6),
         "differ": np.count_nonzero(differ),
     }
-
-
-@functools.cache
-def _compile_once() -> None:
-    """Use everything that is timed here."""
-    compile_once()
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(40, 2)), rng.choice([-1.0, 1.0], 40)
-    leave_one_out(solve(Problem(rbf_kernel(X), y, np.ones(40))), "stopping")

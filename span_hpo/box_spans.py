@@ -120,8 +120,13 @@ class _Box:
         self.G = solution.hull.centred(problem.K.block(self.in_bound, self.in_bound))
 
     @functools.cached_property
+    def scaled(self) -> FloatArray:
+        """G with a unit mean diagonal."""
+        return self.G / self.solution.hull.scale
+
+    @functools.cached_property
     def qp(self) -> BoxQP:
-        return BoxQP(self.G / self.solution.hull.scale)
+        return BoxQP(self.scaled)
 
     def limits(self, y_p: FloatArray, alpha_p: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the least and greatest ``lambda`` of the in-bound rows, a column for each p."""
@@ -214,9 +219,8 @@ class _UpperBounds:
 
         Slow to end, but nearly singular matrices do not keep it from progress.
         """
-        lower, upper, scale = self.lower[:, k], self.upper[:, k], self.box.solution.hull.scale
-        P = self.box.G / scale
-        found = shortened_in_box(P, self.shared[:, k], lower, upper, _PAIR_GAP, _PAIR_STEPS)
+        start, lower, upper = (side[:, k] for side in (self.shared, self.lower, self.upper))
+        found = shortened_in_box(self.box.scaled, start, lower, upper, _PAIR_GAP, _PAIR_STEPS)
         return max(0.0, float(found @ self.box.G @ found))
 
     def _feasible(self, points: FloatArray, columns: IndexArray) -> FloatArray:

@@ -63,8 +63,7 @@ class KernelMatrix:
         """Return ``K_ij`` for the given rows and columns."""
         if isinstance(rows, slice) or isinstance(columns, slice):
             return self.values[rows, columns]
-        few = len(rows) * len(columns) < _SMALL_BLOCK or _FEW_COLUMNS * len(columns) < len(self)
-        if few:
+        if len(rows) * len(columns) < _SMALL_BLOCK or _FEW_COLUMNS * len(columns) < len(self):
             return self.values[rows[:, None], columns]
         # Whole rows first: several times faster than picking value by value.
         block = np.empty((len(rows), len(columns)))

@@ -10,7 +10,7 @@ from span_hpo.checks import whole
 from span_hpo.exact import follow_rows
 from span_hpo.pairwise import PairwiseSolution, is_wrong, voted
 from span_hpo.polish import zero_width
-from span_hpo.solver import DualSolution, Problem, solve
+from span_hpo.solver import DualSolution, solve
 from span_hpo.spans import free_squared_spans
 from span_hpo.stopping import stopped_rows
 from span_hpo.summary import Printable, counted
@@ -286,10 +286,7 @@ def _refitted(solution: DualSolution, rows: IndexArray) -> Proofs:
     problem = solution.problem
     proofs = Proofs.none(len(rows))
     for i, p in enumerate(rows):
-        costs = problem.costs.copy()
-        costs[p] = 0.0
-        others = Problem.of_checked(problem.K, problem.y, costs)
-        refit = solve(others, tol=solution.tol, max_iter=solution.max_iter)
+        refit = solve(problem.without(p), tol=solution.tol, max_iter=solution.max_iter)
         proofs.margin[i] = problem.y[p] * refit.decision_values[p]
         proofs.exact[i] = proofs.proven[i] = refit.is_optimal
     return proofs

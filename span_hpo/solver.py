@@ -99,6 +99,12 @@ class Problem:
         K = KernelMatrix(self.K.block(rows, rows)) if is_held(self.K) else subset(self.K, rows)
         return Problem.of_checked(K, self.y[rows], self.costs[rows])
 
+    def without(self, row: int) -> "Problem":
+        """Return the problem in which a row takes no part, on the same kernel matrix."""
+        costs = self.costs.copy()
+        costs[row] = 0.0
+        return Problem.of_checked(self.K, self.y, costs)
+
 
 def checked_costs(costs: Any, y: Array, classes: Array | None = None) -> FloatArray:
     """Return the costs of all rows, if a fit is possible with them.

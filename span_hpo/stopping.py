@@ -60,8 +60,7 @@ def stopped_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) ->
     tried = stopped = 0
     for i in proofs.open:
         r = int(rows[i])
-        costs = problem.costs.copy()
-        costs[r] = 0.0
+        costs = problem.without(r).costs
         alpha = _without(solution, r)
         F = kernel_product(problem.K, problem.y * alpha)
         watch = not complete and (tried < TRIED or 2 * stopped >= tried)

@@ -12,6 +12,7 @@ import pytest
 from benchmarks import speed, tables
 from benchmarks.data import load
 from benchmarks.runner import RESULTS, ResultFile, read_rows
+from tests.processes import is_running, wait_for
 
 
 def results(path):
@@ -94,30 +95,15 @@ if __name__ == "__main__":
         stderr=subprocess.DEVNULL,
     )
 
-    def wait_for(condition):
-        end = time.monotonic() + 120
-        while not condition():
-            assert time.monotonic() < end
-            time.sleep(0.1)
-
     def workers():
         return [int(file.name) for file in tmp_path.iterdir() if file.name.isdigit()]
 
     try:
-        wait_for(lambda: len(workers()) == 2)
+        wait_for(lambda: len(workers()) == 2, seconds=120)
     finally:
         started.kill()
         started.wait()
-    wait_for(lambda: not any(is_running(worker) for worker in workers()))
-
-
-def is_running(process):
-    """Tell whether there is such a process, not one that has ended and waits to be asked."""
-    status = Path(f"/proc/{process}/stat")
-    try:
-        return status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+    wait_for(lambda: not any(is_running(worker) for worker in workers()), seconds=120)
 
 
 def test_a_half_written_line_is_dropped(tmp_path):

@@ -20,6 +20,7 @@ from span_hpo import SpanObjective
 from span_hpo.integrations.optuna import OptunaObjective, abandoned_trials, best_model, best_trial
 from tests.optuna_worker import STUDY, storage_of
 from tests.problems import two_moons
+from tests.processes import wait_for
 
 ROOT = Path(__file__).parent.parent
 
@@ -73,13 +74,6 @@ def worker(url, trials, slow=1_000_000):
     command = [sys.executable, "-m", "tests.optuna_worker", url, str(trials), str(slow)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
-
-
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.1)
 
 
 def killed_in_its_fourth_trial(url):
