@@ -19,7 +19,7 @@ from benchmarks.data import load
 from benchmarks.runner import Options, ResultFile
 from benchmarks.timing import cpu_milliseconds
 from span_hpo import RBF, SpanSVC, UniformCost
-from span_hpo.arrays import FloatArray
+from span_hpo.runtime import FloatArray
 
 DATASETS = ["ida_banana", "ida_waveform", "ida_image", "ida_german", "splice", "a1a"]
 COSTS = (1.0, 100.0)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.fetch import SOURCES, fetch
-from span_hpo.arrays import FloatArray
+from span_hpo.runtime import FloatArray
 
 PAPER = (
     "breast_cancer",

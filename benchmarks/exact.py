@@ -17,11 +17,10 @@ from benchmarks.data import load
 from benchmarks.runner import Options, ResultFile
 from benchmarks.timing import cpu_milliseconds
 from span_hpo import RBF, Problem, leave_one_out, solve
-from span_hpo.certificates import certified
-from span_hpo.jit import interpreted
 from span_hpo.kernels import KernelCache
+from span_hpo.loo import certified, free_squared_spans
+from span_hpo.runtime import interpreted
 from span_hpo.solver import DualSolution
-from span_hpo.spans import free_squared_spans
 
 DATASETS = ["ida_banana", "ida_waveform", "ida_image", "splice", "a1a", "ida_ringnorm"]
 SIZES = {"ida_ringnorm": [1024, 4096]}  # elsewhere the official training rows

@@ -36,9 +36,8 @@ from benchmarks.markdown import table as markdown_table
 from benchmarks.runner import RESULTS, Options, ResultFile, read_rows
 from benchmarks.timing import Stopwatch, compile_once
 from span_hpo import RBF, Problem, leave_one_out, solve
-from span_hpo.arrays import FloatArray
-from span_hpo.gram import KernelBlocks
-from span_hpo.kernels import Kernel, KernelCache, Linear
+from span_hpo.kernels import Kernel, KernelBlocks, KernelCache, Linear
+from span_hpo.runtime import FloatArray
 
 DATASETS = list(published.EXACT_ERRORS)
 KERNELS = ("linear", "rbf")

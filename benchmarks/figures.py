@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks import postal, selection
 from benchmarks.runner import RESULTS, read_rows
 from span_hpo import Problem, free_squared_spans, solve
-from span_hpo.exact import dual_path
+from span_hpo.loo import dual_path
 
 DOCS = Path(__file__).parent.parent / "docs"
 _BLUE, _ORANGE, _GREEN = "#1f5fa8", "#d9622b", "#3a8f5c"

@@ -10,8 +10,8 @@ from benchmarks.data import load
 from benchmarks.runner import Options, ResultFile
 from benchmarks.timing import cpu_milliseconds
 from span_hpo import RBF, Problem, leave_one_out, solve
-from span_hpo.certificates import certified
 from span_hpo.kernels import KernelCache
+from span_hpo.loo import certified
 
 DATASETS = ["ida_ringnorm", "a1a"]
 ROWS = [256, 512, 1024, 2048, 4096]

@@ -70,7 +70,7 @@ from benchmarks.data import load
 from benchmarks.markdown import table as markdown_table
 from benchmarks.runner import RESULTS, Options, ResultFile, read_rows
 from span_hpo import RBF, SpanObjective
-from span_hpo.arrays import FloatArray
+from span_hpo.runtime import FloatArray
 from span_hpo.weighting import COST_RANGE
 
 DATASETS = ["ida_banana", "ida_waveform", "ida_image", "splice"]

@@ -30,8 +30,8 @@ from benchmarks.data import Split, load
 from benchmarks.markdown import table as markdown_table
 from benchmarks.runner import RESULTS, Options, ResultFile, read_rows
 from span_hpo import RBF, Problem, leave_one_out, solve
-from span_hpo.arrays import FloatArray
 from span_hpo.kernels import KernelCache
+from span_hpo.runtime import FloatArray
 
 DATASETS = ["usps", "ida_breast_cancer"]
 VARIED = {"usps": "sigma", "ida_breast_cancer": "C"}

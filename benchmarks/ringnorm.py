@@ -18,9 +18,8 @@ from sklearn.model_selection import StratifiedKFold
 from benchmarks.runner import Options, ResultFile
 from benchmarks.timing import Stopwatch, compile_once
 from span_hpo import RBF, Problem, leave_one_out, solve
-from span_hpo.arrays import FloatArray
-from span_hpo.gram import KernelMatrix
-from span_hpo.kernels import KernelCache
+from span_hpo.kernels import KernelCache, KernelMatrix
+from span_hpo.runtime import FloatArray
 from span_hpo.weighting import COST_RANGE
 
 DATASETS = ["ringnorm"]

@@ -25,9 +25,8 @@ from benchmarks.markdown import table as markdown_table
 from benchmarks.runner import RESULTS, Options, ResultFile, read_rows
 from benchmarks.timing import Stopwatch, compile_once, cpu_milliseconds
 from span_hpo import Problem, leave_one_out, solve
-from span_hpo.certificates import upper_bounds
 from span_hpo.kernels import KernelCache
-from span_hpo.stopping import TRIED, stopped_rows
+from span_hpo.loo import TRIED, stopped_rows, upper_bounds
 
 DATASETS = list(published.EXACT_SECONDS)
 METHODS = ("brute_force", "standard", "stopping", "exact")

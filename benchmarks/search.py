@@ -19,7 +19,8 @@ from sklearn.svm import SVC
 from benchmarks.data import Split, load
 from benchmarks.runner import Options, ResultFile
 from span_hpo import RBF, Float, SpanObjective
-from span_hpo.integrations.optuna import OptunaObjective, best_model, studies
+from span_hpo.integrations import optuna as adapter
+from span_hpo.integrations.optuna import OptunaObjective, best_model
 
 DATASETS = ["ida_image", "ida_banana", "splice", "a1a", "ida_waveform"]
 SEEDS = (0, 1, 2)
@@ -90,7 +91,7 @@ def new_objective(name: str, **settings: Any) -> SpanObjective:
 def new_study(seed: int, *, sampler: str = "tpe", **settings: Any) -> optuna.Study:
     """Return a study with a sampler of this name and seed."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    return studies.new_study(sampler=sampler, seed=seed, **settings)
+    return adapter.new_study(sampler=sampler, seed=seed, **settings)
 
 
 def error_on_test_rows(name: str, study: optuna.Study, objective: SpanObjective) -> float:

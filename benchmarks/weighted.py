@@ -40,10 +40,9 @@ from span_hpo import (
     solve,
     span_exists,
 )
-from span_hpo.arrays import FloatArray, IndexArray
-from span_hpo.gram import KernelMatrix, entry_range
-from span_hpo.kernels import KernelCache
+from span_hpo.kernels import KernelCache, KernelMatrix, entry_range
 from span_hpo.metrics import METRICS
+from span_hpo.runtime import FloatArray, IndexArray
 
 DATASETS = list(PAPER)
 FOLDS = 5

@@ -3,17 +3,21 @@
 import logging as _logging
 
 from span_hpo import bounds
-from span_hpo.box_spans import box_squared_spans
 from span_hpo.data import Dataset
 from span_hpo.errors import SolverError
-from span_hpo.export import Predictor, Scaling
+from span_hpo.estimators import SpanSVC
+from span_hpo.io import Predictor, Scaling
 from span_hpo.kernels import RBF, FunctionKernel, Laplacian, Linear, Polynomial, Precomputed
-from span_hpo.loo import LeaveOneOut, leave_one_out
+from span_hpo.loo import (
+    LeaveOneOut,
+    box_squared_spans,
+    free_squared_spans,
+    leave_one_out,
+    span_exists,
+)
 from span_hpo.objective import CrossValidation, Evaluation, SpanObjective
 from span_hpo.solver import DualSolution, Problem, solve
 from span_hpo.space import Choice, Float, Int
-from span_hpo.spans import free_squared_spans, span_exists
-from span_hpo.svc import SpanSVC
 from span_hpo.weighting import ClassCosts, PowerScore, SigmoidScore, UniformCost, Weighting
 
 __version__ = "0.1.0"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from span_hpo.arrays import Array, FloatArray, IndexArray, read_only
+from span_hpo.runtime import Array, FloatArray, IndexArray, read_only
 
 ONLY_SCORE = "score"  # the name of the scores when there is one array of them
 

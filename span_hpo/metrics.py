@@ -15,55 +15,48 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit
-from sklearn.metrics import (
-    average_precision_score,
-    f1_score,
-    matthews_corrcoef,
-    roc_auc_score,
-)
+from scipy.special import expit
+from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef, roc_auc_score
 
-from span_hpo.arrays import Array, FloatArray
-from span_hpo.checks import real
-from span_hpo.pairwise import is_wrong, rows_of_pairs, voted
+from span_hpo.calibration import platt_sigmoid
+from span_hpo.runtime import Array, FloatArray, real, weighted_mean
+from span_hpo.solver import is_wrong, rows_of_pairs, voted
 
 _SMOOTHNESS = 4.0  # slope of the sigmoid that replaces the step of the error
-_PLATT_STEPS = 100
-_PLATT_GRADIENT = 1e-10  # largest gradient of the mean cross-entropy, for values of unit size
-_PLATT_STEP = 1e-10  # shortest step of the line search, relative to Newton's
-_PLATT_RIDGE = 1e-12  # keeps the Hessian regular where all values agree
 
 
 def error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     """Return ``mean(y f <= 0)``; of span-rule values, the span-rule."""
-    return _mean(is_wrong(y, f), w)
+    return weighted_mean(is_wrong(y, f), w)
 
 
 def balanced_error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     """Return the mean of the errors of the classes."""
     wrong = is_wrong(y, f)
-    return float(np.mean([_mean(wrong[y == label], w[y == label]) for label in np.unique(y)]))
+    return float(
+        np.mean([weighted_mean(wrong[y == label], w[y == label]) for label in np.unique(y)])
+    )
 
 
 def smooth_error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     """Return ``mean(sigma(-4 y f))``: the error without its plateaus."""
-    return _mean(expit(-_SMOOTHNESS * y * f), w)
+    return weighted_mean(expit(-_SMOOTHNESS * y * f), w)
 
 
 def hinge(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     """Return ``mean(max(0, 1 - y f))``."""
-    return _mean(np.maximum(0.0, 1 - y * f), w)
+    return weighted_mean(np.maximum(0.0, 1 - y * f), w)
 
 
 def log_loss(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     """Return the cross-entropy of Platt's sigmoid fitted to the values."""
-    return _mean(np.logaddexp(0.0, -y * platt_sigmoid(y, f, w).log_odds(f)), w)
+    return weighted_mean(np.logaddexp(0.0, -y * platt_sigmoid(y, f, w).log_odds(f)), w)
 
 
 def brier(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     """Return the mean squared error of Platt's sigmoid fitted to the values."""
     probability = platt_sigmoid(y, f, w).probability(f)
-    return _mean((probability - (y > 0)) ** 2, w)
+    return weighted_mean((probability - (y > 0)) ** 2, w)
 
 
 def auc(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
@@ -98,8 +91,11 @@ def mcc(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
 
 
 _WEIGHT_ARGUMENTS = ("weight", "sample_weight")
+
 _NEED_ONLY_CLASSES = frozenset({"error", "balanced_error", "f1", "mcc"})
+
 _NEED_BOTH_CLASSES = frozenset({"balanced_error", "auc", "average_precision", "f1", "mcc"})
+
 METRICS: dict[str, Callable[[FloatArray, FloatArray, FloatArray], float]] = {
     function.__name__: function
     for function in (
@@ -115,72 +111,6 @@ METRICS: dict[str, Callable[[FloatArray, FloatArray, FloatArray], float]] = {
         mcc,
     )
 }
-
-
-@dataclass(frozen=True)
-class PlattSigmoid:
-    """``P(y = +1 | f) = sigma(slope f + offset)``."""
-
-    slope: float
-    offset: float
-
-    def log_odds(self, f: FloatArray) -> FloatArray:
-        """Return ``slope f + offset``."""
-        return self.slope * f + self.offset
-
-    def probability(self, f: FloatArray) -> FloatArray:
-        """Return the probability of the positive class."""
-        probability: FloatArray = expit(self.log_odds(f))
-        return probability
-
-
-def platt_sigmoid(y: FloatArray, f: FloatArray, w: FloatArray) -> PlattSigmoid:
-    """Fit a sigmoid that does not fall to decision values.
-
-    Minimises over ``slope >= 0`` the weighted cross-entropy with the targets
-    ``(N+ + 1)/(N+ + 2)`` and ``1/(N- + 2)`` instead of 1 and 0, where N+ and N- are the weights of
-    the two classes, scaled so that all weights have mean 1. A damped Newton method on two
-    variables.
-
-    References
-    ----------
-    Platt, "Probabilistic outputs for support vector machines", 1999; Lin, Lin and Weng, "A note on
-    Platt's probabilistic outputs for support vector machines", 2007.
-    """
-    w = w / w.mean()
-    positive = y > 0
-    n_positive, n_negative = w[positive].sum(), w[~positive].sum()
-    target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
-    size = float(np.abs(f).max()) or 1.0
-    design = np.column_stack([f / size, np.ones(len(f))])
-
-    def cross_entropy(theta: FloatArray) -> float:
-        odds = design @ theta
-        return _mean(np.logaddexp(0.0, odds) - target * odds, w)
-
-    theta = np.array([0.0, np.log((n_positive + 1) / (n_negative + 1))])
-    value = cross_entropy(theta)
-    for _ in range(_PLATT_STEPS):
-        probability = expit(design @ theta)
-        gradient = design.T @ (w * (probability - target)) / w.sum()
-        if np.abs(gradient).max() < _PLATT_GRADIENT:
-            break
-        curvature = w * probability * (1 - probability) / w.sum()
-        hessian = design.T @ (curvature[:, None] * design) + _PLATT_RIDGE * np.eye(2)
-        direction = -np.linalg.solve(hessian, gradient)
-        step = 1.0
-        while (reached := cross_entropy(theta + step * direction)) > value:
-            step /= 2
-            if step < _PLATT_STEP:
-                break  # no step makes progress any more: rounding decides
-        if reached > value:
-            break
-        theta, value = theta + step * direction, reached
-    if theta[0] < 0:
-        # Values that rank the classes the wrong way round are worth no more than a constant.
-        base_rate = float(w @ target / w.sum())
-        return PlattSigmoid(slope=0.0, offset=float(logit(base_rate)))
-    return PlattSigmoid(slope=float(theta[0]) / size, offset=float(theta[1]))
 
 
 @dataclass(frozen=True)
@@ -314,10 +244,6 @@ class _UserMetric:
     def __call__(self, y: FloatArray, f: FloatArray, w: FloatArray) -> Any:
         weights = {} if self.weight_argument is None else {self.weight_argument: w}
         return self.function(y, f, **weights)
-
-
-def _mean(values: Array, w: FloatArray) -> float:
-    return float(w @ values / w.sum())
 
 
 def _mean_over_pairs(

@@ -7,15 +7,14 @@ dimension that it describes.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from span_hpo.checks import real, whole
+from span_hpo.runtime import real, whole
 
 _LARGEST_INT = 2**53  # the last up to which every whole number is a float
-_PLAIN = (bool, int, float, str)  # what a storage can hold as a category
 _STEP_ROUNDING = 1e-9  # relative: 0.3 / 0.1 is three steps, although it is computed as 2.99...
 _GRID_DIGITS = 15  # significant digits of a linear grid: 0.1 * 3 becomes 0.3, as it is written
 
@@ -190,8 +189,11 @@ class Choice:
 
 
 Dimension: TypeAlias = Float | Int | Choice
+
 Space: TypeAlias = Mapping[str, Dimension]
+
 Params: TypeAlias = Mapping[str, Any]
+
 Hyperparameter: TypeAlias = float | Dimension
 
 
@@ -273,94 +275,6 @@ def checked_params(space: Space, params: Params) -> dict[str, Any]:
         faults = [f"missing {missing}"] * bool(missing) + [f"unknown {unknown}"] * bool(unknown)
         raise ValueError(f"`params` must name exactly {list(space)}, got {', '.join(faults)}.")
     return {name: params[name] for name in space}
-
-
-def option_labels(part: Choice) -> list[Any]:
-    """Return what options are called outside: themselves, if a storage can tell them apart.
-
-    True and 1 are the same to it, and NaN is not even equal to itself. Otherwise, and if they are
-    not plain values, they are called by their position and text.
-    """
-    options = part.options
-    plain = all(option is None or isinstance(option, _PLAIN) for option in options)
-    if plain and all(option == option for option in options) and len(set(options)) == len(options):
-        return list(options)
-    return [f"{index}: {_text(option)}" for index, option in enumerate(options)]
-
-
-def _text(option: Any) -> str:
-    """Return the same text for an option in every process."""
-    text = repr(option)
-    if " at 0x" in text:
-        text = getattr(option, "__qualname__", type(option).__qualname__)
-    return text
-
-
-def written_params(space: Space, params: Params) -> dict[str, Any]:
-    """Return parameters in the words of a storage: options by their labels."""
-    grid = written_grid(space, {name: [params[name]] for name in space})
-    return {name: values[0] for name, values in grid.items()}
-
-
-def written_grid(space: Space, grid: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return lists of values by name in the words of a storage."""
-    written = {}
-    for name, part in space.items():
-        written[name] = grid[name]
-        if isinstance(part, Choice):
-            # Options are found by identity: arrays and NaN do not compare.
-            positions = {id(option): i for i, option in reversed([*enumerate(part.options)])}
-            labels = option_labels(part)
-            written[name] = [labels[positions[id(value)]] for value in grid[name]]
-    return written
-
-
-def read_params(space: Space, written: Params, owner: str) -> dict[str, Any]:
-    """Return the parameters that a storage has in its words.
-
-    Parameters
-    ----------
-    space
-        What is searched.
-    written
-        A value or label for every name.
-    owner
-        Argument that has them, for messages.
-
-    Raises
-    ------
-    ValueError
-        If names or options are not those of the space.
-    """
-    if set(written) != set(space):
-        raise ValueError(f"`{owner}` must have the parameters {list(space)}, got {list(written)}.")
-    params = {}
-    for name, part in space.items():
-        params[name] = written[name]
-        if isinstance(part, Choice):
-            labels = option_labels(part)
-            if written[name] not in labels:
-                raise ValueError(
-                    f"`{owner}` must have one of {labels} as `{name}`, got {written[name]!r}."
-                )
-            params[name] = part.options[labels.index(written[name])]
-    return params
-
-
-def described(part: Any) -> Any:
-    """Return the type and the fixed values of what has hyperparameters, as JSON can hold them."""
-    if as_dimension(part) is not None:
-        return "searched"
-    if part is None or isinstance(part, str | int | float):
-        return part
-    if isinstance(part, Mapping):
-        return {str(name): described(value) for name, value in part.items()}
-    if isinstance(part, Sequence):
-        return [described(value) for value in part]
-    found = {"type": type(part).__name__}
-    if is_dataclass(part):
-        found |= {field.name: described(getattr(part, field.name)) for field in fields(part)}
-    return found
 
 
 def started(space: Space, starts: Sequence[Params]) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from span_hpo.solver import Problem
+from span_hpo.solver.problem import Problem
 
 
 def rbf(X, gamma):
@@ -42,12 +42,12 @@ def has_unique_alpha(solution):
     variable is close to a bound.
     """
     problem, inside = solution.problem, solution.in_bound
-    if not inside.any() or solution.hull.jitter:
+    if not inside.any() or solution.gram.jitter:
         return False
     margin_gap = np.abs(problem.y * solution.decision_values - 1)[~inside]
     box_gap = np.minimum(solution.alpha, problem.costs - solution.alpha)[inside]
     return bool(
-        np.linalg.cond(solution.hull.L) < 1e5
+        np.linalg.cond(solution.gram.L) < 1e5
         and (margin_gap > 1e-7 * (1 + solution.alpha.sum())).all()
         and (box_gap > 1e-7 * solution.alpha.max()).all()
     )

@@ -13,7 +13,8 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from span_hpo.metrics import METRICS, as_metrics, platt_sigmoid
+from span_hpo.calibration import platt_sigmoid
+from span_hpo.metrics import METRICS, as_metrics
 
 NAMES = [
     "error",

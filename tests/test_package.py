@@ -4,111 +4,213 @@ import ast
 import importlib
 import subprocess
 import sys
-from pathlib import Path
+import tomllib
 
 import pytest
 
 import span_hpo
+from tests.places import ROOT
 
-ROOT = Path(__file__).parent.parent
-# The order in which data flow; no module imports one that stands later.
-LAYOUT = [
-    "arrays",
-    "errors",
-    "checks",
-    "summary",
-    "threads",
-    "once",
-    "jit",
-    "data",
-    "tables",
-    "space",
-    "gram",
-    "kernels",
-    "qp",
-    "triangular",
-    "hull",
-    "smo",
-    "polish",
-    "libsvm",
-    "solver",
-    "pairwise",
-    "weighting",
-    "spans",
-    "box_spans",
-    "certificates",
-    "path",
-    "tableau",
-    "verdict",
-    "exact",
-    "stopping",
-    "loo",
-    "bounds",
-    "metrics",
-    "objective",
-    "probability",
-    "export",
-    "svc",
-    "demo",
-    "engines",
-    "cli",
-]
-USE_ADAPTERS = {"svc", "demo", "engines"}  # modules that may run a whole search
+# The order in which data flow; no room imports one that stands later. A room is a package with the
+# order of its files, or a single module.
+LAYOUT = {
+    "runtime": ["arrays", "checks", "printing", "threads", "memo", "compilation"],
+    "errors": [],
+    "data": [],
+    "space": [],
+    "kernels": ["blocks", "distances", "functions", "cache"],
+    "solver": [
+        "rounding",
+        "lapack",
+        "box_qp",
+        "centred_gram",
+        "offsets",
+        "problem",
+        "smo",
+        "active_set",
+        "libsvm_fit",
+        "fit",
+        "pairwise",
+    ],
+    "weighting": ["products", "class_costs", "scores"],
+    "loo": ["span_rule", "box_spans", "certificates", "path", "stopping", "methods"],
+    "bounds": ["classical"],
+    "calibration": [],
+    "metrics": [],
+    "objective": ["evaluation", "description", "span_objective"],
+    "io": ["atomic", "scaling", "tables", "libsvm_text", "encoding", "predictor"],
+    "search": ["written"],
+    "integrations.optuna": ["spaces", "workers", "trials", "studies", "selection"],
+    "estimators": ["scaling", "span_svc"],
+    "integrations.ray": ["spaces", "trainable", "searchers", "selection", "tuners"],
+    "integrations.flaml": ["learners"],
+    "cli": ["demo", "search_engines", "commands"],
+}
+INNER = {"loo.path": ["segments", "tableau", "check", "follow"]}  # packages within a room
+ROOMS = list(LAYOUT)
+# Optuna is optional, and the adapter of Ray is large: these import adapters inside functions.
+LATE = {"estimators", "cli"}
 
 
-def imported_modules(path):
-    """Return the modules that a file imports, with the names of those imported from."""
+def folder_of(room):
+    """Return the folder of a package, or None for a single module."""
+    inside = ROOT.joinpath(*room.split("."))
+    folder = (
+        inside if room.startswith("integrations") else ROOT.joinpath("span_hpo", *room.split("."))
+    )
+    return folder if folder.is_dir() else None
+
+
+def files():
+    """Yield every source file with the room it is in and its name there."""
+    for room in ROOMS:
+        folder = folder_of(room)
+        if folder is None:
+            yield ROOT / "span_hpo" / f"{room}.py", room, ""
+            continue
+        for path in sorted(folder.rglob("*.py")):
+            yield path, room, ".".join(path.relative_to(folder).with_suffix("").parts)
+
+
+def imports_of(path):
+    """Yield (module, name or None) of everything that a file imports."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield from ((alias.name, None) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path.name} has a relative import"
-            yield node.module
+            assert node.level == 0, f"{path} has a relative import"
+            yield from ((node.module, alias.name) for alias in node.names)
 
 
-@pytest.mark.parametrize("module", LAYOUT)
-def test_no_module_imports_a_later_one(module):
-    """Data flow one way through the modules."""
-    own = [
-        name.removeprefix("span_hpo.")
-        for name in imported_modules(ROOT / "span_hpo" / f"{module}.py")
-        if name.startswith("span_hpo.")
-    ]
-    before = {
-        *LAYOUT[: LAYOUT.index(module)],
-        *({"integrations"} if module in USE_ADAPTERS else ()),
-    }
-    assert set(own) <= before
+def own_imports(path):
+    """Yield (room, file within it, name) of what a file imports from this project."""
+    for module, name in imports_of(path):
+        if module.split(".")[0] != "span_hpo":
+            continue
+        parts = module.split(".")[1:]
+        if parts == ["integrations"] and name is not None:
+            parts, name = [*parts, name], None
+        if not parts and name in ROOMS:
+            yield name, "", None
+        elif not parts:
+            yield "", "", name
+        else:
+            depth = 2 if parts[0] == "integrations" else 1
+            yield ".".join(parts[:depth]), ".".join(parts[depth:]), name
+
+
+SOURCES = [pytest.param(*file, id=f"{file[1]}.{file[2]}") for file in files()]
+
+
+@pytest.mark.parametrize(("path", "room", "file"), SOURCES)
+def test_data_flow_one_way(path, room, file):
+    """No file imports from a later room, nor from a later file of its own room."""
+    order = LAYOUT[room]
+    for other, other_file, name in own_imports(path):
+        if room == "cli" and name == "__version__":
+            continue
+        assert other, f"{path} imports {name} from the root"
+        if other != room:
+            assert ROOMS.index(other) < ROOMS.index(room) or (
+                room in LATE and other.startswith("integrations.")
+            ), f"{path} imports from {other}"
+        elif order and file != "__init__" and other_file:
+            own, others = file.split(".")[0], other_file.split(".")[0]
+            if own != others:
+                assert order.index(others) < order.index(own), f"{path} imports {others}"
+            else:
+                inner = INNER[f"{room}.{own}"]
+                own, others = file.split(".")[1], other_file.split(".")[1]
+                assert own == "__init__" or inner.index(others) < inner.index(own)
+
+
+@pytest.mark.parametrize(("path", "room", "file"), SOURCES)
+def test_only_the_front_door_of_a_room_is_used(path, room, file):
+    """From another room only what its `__init__` lists is imported."""
+    for other, other_file, name in own_imports(path):
+        if other in ("", room) or folder_of(other) is None:
+            continue
+        assert not other_file, f"{path} imports from {other}.{other_file}"
+        if name is not None:
+            assert name in listed(other), f"{path} imports {name}, which {other} does not list"
+
+
+def listed(room):
+    """Return what the `__init__` of a package lists in `__all__`."""
+    for node in ast.parse((folder_of(room) / "__init__.py").read_text()).body:
+        if isinstance(node, ast.Assign) and node.targets[0].id == "__all__":
+            return ast.literal_eval(node.value)
+    raise AssertionError(f"{room} has no __all__")
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "examples"])
+def test_benchmarks_and_examples_use_front_doors(folder):
+    """Benchmarks and examples import only what packages list."""
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for room, file, name in own_imports(path):
+            if room and folder_of(room) is not None:
+                assert not file, path
+                assert name is None or name in listed(room), f"{path} imports {name} from {room}"
 
 
 def test_layout_is_complete():
-    """Every module has its place in the order."""
-    files = {path.stem for path in (ROOT / "span_hpo").glob("*.py")} - {"__init__"}
-    assert files == set(LAYOUT)
+    """Every file has its place in the order."""
+    folder = ROOT / "span_hpo"
+    rooms = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    rooms |= {path.parent.name for path in folder.glob("*/__init__.py")} - {"integrations"}
+    rooms |= {
+        f"integrations.{path.parent.name}" for path in (ROOT / "integrations").glob("*/__init__.py")
+    }
+    assert rooms == set(ROOMS)
+    for room, order in (LAYOUT | INNER).items():
+        place = folder_of(room)
+        if place is not None:
+            here = {path.stem for path in place.glob("*.py")} - {"__init__"}
+            here |= {path.parent.name for path in place.glob("*/__init__.py")}
+            assert here == set(order), room
+
+
+def test_all_packages_are_installed():
+    """The list of packages in pyproject.toml is complete."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    found = {
+        ".".join(path.parent.relative_to(ROOT).parts)
+        for path in (ROOT / "span_hpo").rglob("__init__.py")
+        if "integrations" not in path.parts
+    }
+    found |= {
+        ".".join(["span_hpo", *path.parent.relative_to(ROOT).parts])
+        for path in (ROOT / "integrations").rglob("__init__.py")
+    }
+    assert set(settings["packages"]) == found
 
 
 def test_only_the_border_knows_a_solver():
-    """PIQP stays in `qp`; LIBSVM in `libsvm`, but for the model that `objective` returns."""
+    """Only the border of the solver knows PIQP and LIBSVM, and `objective` the model it returns."""
     users = {"piqp": set(), "sklearn.svm": set()}
-    for module in LAYOUT:
-        names = set(imported_modules(ROOT / "span_hpo" / f"{module}.py"))
+    for path, room, file in files():
+        names = {module for module, _ in imports_of(path)}
         for library, known in users.items():
-            if library in names:
-                known.add(module)
-    assert users == {"piqp": {"qp"}, "sklearn.svm": {"libsvm", "objective"}}
+            if library in names and not room.startswith("integrations"):
+                known.add(f"{room}.{file}")
+    assert users == {
+        "piqp": {"solver.box_qp"},
+        "sklearn.svm": {"solver.libsvm_fit", "objective.span_objective"},
+    }
 
 
 @pytest.mark.parametrize("framework", ["flaml", "optuna", "ray"])
 def test_only_an_adapter_knows_its_framework(framework):
-    """A framework is imported by its own adapter, never by the core."""
-    adapter = ROOT / "integrations" / framework
-    known = [name for path in adapter.glob("*.py") for name in imported_modules(path)]
-    assert any(name.split(".")[0] == framework for name in known)
-    for module in LAYOUT:
-        names = list(imported_modules(ROOT / "span_hpo" / f"{module}.py"))
-        assert framework not in {name.split(".")[0] for name in names}
-        adapters = any(name.startswith("span_hpo.integrations") for name in names)
-        assert adapters <= (module in USE_ADAPTERS)
+    """A framework is imported by its own adapter (Optuna also by Ray's), never by the core."""
+    users = {
+        room
+        for path, room, _ in files()
+        for module, _ in imports_of(path)
+        if module.split(".")[0] == framework
+    }
+    adapter = f"integrations.{framework}"
+    assert users - {"integrations.ray"} == {adapter} - {"integrations.ray"}
+    assert adapter in users
 
 
 @pytest.mark.parametrize("framework", ["flaml", "optuna", "ray"])

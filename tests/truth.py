@@ -36,3 +36,12 @@ def removable(problem):
     kept = problem.costs > 0
     counts = {label: np.count_nonzero(kept & (problem.y == label)) for label in (-1.0, 1.0)}
     return ~kept | np.array([counts[label] > 1 for label in problem.y])
+
+
+def lemma_slack(solution, p):
+    """Return the sum of Lemma 1 as it is printed."""
+    y, costs = solution.problem.y, solution.problem.costs
+    others = np.arange(len(y)) != p
+    same = solution.in_bound & others & (y == y[p])
+    bounded = solution.bounded & others
+    return costs[same].sum() + y[p] * (y[bounded] * costs[bounded]).sum()

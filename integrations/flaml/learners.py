@@ -10,10 +10,12 @@ import numpy as np
 from flaml.automl.ml import sklearn_metric_loss_score
 from flaml.automl.model import SKLearnEstimator
 
-from span_hpo import RBF, Dataset, Float, SpanSVC
-from span_hpo.arrays import FloatArray
+from span_hpo.data import Dataset
+from span_hpo.estimators import SpanSVC
+from span_hpo.kernels import RBF
 from span_hpo.metrics import as_metrics
-from span_hpo.space import Params, Space
+from span_hpo.runtime import FloatArray
+from span_hpo.space import Float, Params, Space
 
 # What FLAML calls these losses, with two classes and with more.
 _THEIRS = {

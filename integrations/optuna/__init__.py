@@ -24,7 +24,7 @@ from span_hpo.integrations.optuna.studies import (
     search,
     trial_count,
 )
-from span_hpo.integrations.optuna.trials import OptunaObjective
+from span_hpo.integrations.optuna.trials import OptunaObjective, check_study
 from span_hpo.integrations.optuna.workers import abandoned_trials
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "as_storage",
     "best_model",
     "best_trial",
+    "check_study",
     "delete_study",
     "enqueue_defaults",
     "finished_trials",

@@ -7,8 +7,8 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 from sklearn.svm import SVC
 
-from span_hpo import SpanObjective
 from span_hpo.integrations.optuna.spaces import as_objective, params_of
+from span_hpo.objective import SpanObjective
 
 
 def best_trial(study: Study) -> FrozenTrial:

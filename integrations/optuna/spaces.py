@@ -13,8 +13,9 @@ from optuna.distributions import (
 from optuna.samplers import GridSampler
 from optuna.trial import BaseTrial, FrozenTrial, TrialState
 
-from span_hpo import Choice, Int, SpanObjective
-from span_hpo.space import Dimension, option_labels, read_params, written_grid, written_params
+from span_hpo.objective import SpanObjective
+from span_hpo.search import option_labels, read_params, written_grid, written_params
+from span_hpo.space import Choice, Dimension, Int
 
 
 def as_objective(objective: Any) -> SpanObjective:

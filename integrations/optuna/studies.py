@@ -30,9 +30,9 @@ from optuna.study import MaxTrialsCallback
 from optuna.trial import TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
-from span_hpo import SpanObjective
 from span_hpo.integrations.optuna.spaces import enqueue_defaults
 from span_hpo.integrations.optuna.trials import OptunaObjective, check_study
+from span_hpo.objective import SpanObjective
 
 SAMPLERS: dict[str, Callable[..., BaseSampler]] = {
     "tpe": TPESampler,

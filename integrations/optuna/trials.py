@@ -11,13 +11,11 @@ from optuna import Study, TrialPruned
 from optuna.study import StudyDirection
 from optuna.trial import BaseTrial
 
-from span_hpo import SolverError, SpanObjective
-from span_hpo.checks import whole
+from span_hpo.errors import SolverError
 from span_hpo.integrations.optuna.spaces import as_objective, suggest_params
 from span_hpo.integrations.optuna.workers import sign, warn_of_abandoned
-from span_hpo.objective import check_same
-from span_hpo.once import Results
-from span_hpo.threads import one_blas_thread
+from span_hpo.objective import SpanObjective, check_same
+from span_hpo.runtime import Memo, one_blas_thread, whole
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class _Outcome:
 
 # What this process knows already, also for another adapter of the same objective.
 _lock = Lock()
-_outcomes: WeakKeyDictionary[SpanObjective, Results[_Outcome]] = WeakKeyDictionary()
+_outcomes: WeakKeyDictionary[SpanObjective, Memo[_Outcome]] = WeakKeyDictionary()
 _met: WeakKeyDictionary[Study, WeakSet[SpanObjective]] = WeakKeyDictionary()
 _ATTRIBUTE = "span_hpo"  # of a study: what it is about
 
@@ -123,7 +121,7 @@ class OptunaObjective:
         last = rows == self.budgets[-1]
         key = (rows, last, *((name, type(value), value) for name, value in sorted(written.items())))
         with _lock:
-            outcomes = _outcomes.setdefault(self.objective, Results())
+            outcomes = _outcomes.setdefault(self.objective, Memo())
         return outcomes.get(key, lambda: self._evaluated(params, rows, certify=last))
 
     @one_blas_thread

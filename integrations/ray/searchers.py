@@ -15,11 +15,10 @@ from optuna import Study, Trial
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
-from span_hpo import SpanObjective
-from span_hpo.integrations.optuna import enqueue_defaults, new_study
+from span_hpo.integrations.optuna import check_study, enqueue_defaults, new_study
 from span_hpo.integrations.optuna import search_space as distributions
-from span_hpo.integrations.optuna.trials import check_study
 from span_hpo.integrations.ray.trainable import LOSS, ROWS
+from span_hpo.objective import SpanObjective
 
 _OWNER = "search"  # attribute of a trial: which search has asked for it
 _ATTRIBUTES = ("loo_error", "loo_error_bounds", "smooth_error", ROWS, "n_support", "n_in_bound")

@@ -5,9 +5,9 @@ from typing import Any
 from ray import tune
 from sklearn.svm import SVC
 
-from span_hpo import SpanObjective
 from span_hpo.integrations.ray.spaces import config_params
 from span_hpo.integrations.ray.trainable import LOSS, ROWS
+from span_hpo.objective import SpanObjective
 
 
 def best_result(results: tune.ResultGrid, objective: SpanObjective) -> tune.Result:

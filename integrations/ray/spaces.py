@@ -4,8 +4,9 @@ from typing import Any
 
 from ray import tune
 
-from span_hpo import Choice, Int, SpanObjective
-from span_hpo.space import Dimension, Params, option_labels, read_params
+from span_hpo.objective import SpanObjective
+from span_hpo.search import option_labels, read_params
+from span_hpo.space import Choice, Dimension, Int, Params
 
 _NEXT = 1  # Ray leaves the upper end of whole numbers out
 

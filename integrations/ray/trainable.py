@@ -7,8 +7,8 @@ from typing import Any
 
 from ray import tune
 
-from span_hpo import SpanObjective
 from span_hpo.integrations.ray.spaces import config_params
+from span_hpo.objective import SpanObjective
 
 BUDGETS = (0.125, 0.25, 0.5, 1.0)  # shares of the rows
 LOSS, ROWS = "loss", "n_rows"

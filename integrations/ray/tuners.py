@@ -19,9 +19,6 @@ from ray.tune.schedulers import (
 )
 from ray.tune.search import BasicVariantGenerator, SearchAlgorithm, Searcher
 
-from span_hpo import SpanObjective
-from span_hpo.checks import real, whole
-from span_hpo.export import write_text
 from span_hpo.integrations.ray.searchers import StudySearch
 from span_hpo.integrations.ray.spaces import nearest_config, search_space
 from span_hpo.integrations.ray.trainable import (
@@ -31,8 +28,10 @@ from span_hpo.integrations.ray.trainable import (
     SpanTrainable,
     checked_budgets,
 )
-from span_hpo.objective import check_same
-from span_hpo.space import written_grid, written_params
+from span_hpo.io import write_text
+from span_hpo.objective import SpanObjective, check_same
+from span_hpo.runtime import real, whole
+from span_hpo.search import written_grid, written_params
 
 SCHEDULERS = ("asha", "hyperband", "median", "pbt")
 SEARCHES = ("optuna", "random", "grid")

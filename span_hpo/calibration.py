@@ -1,0 +1,168 @@
+"""Probabilities of the classes from decision values, calibrated on leave-one-out values."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit
+
+from span_hpo.loo import LeaveOneOut
+from span_hpo.runtime import FloatArray, IndexArray, rows_of, weighted_mean
+from span_hpo.solver import pairs_of, rows_of_pairs
+
+_PLATT_STEPS = 100
+_PLATT_GRADIENT = 1e-10  # largest gradient of the mean cross-entropy, for values of unit size
+_PLATT_STEP = 1e-10  # shortest step of the line search, relative to Newton's
+_PLATT_RIDGE = 1e-12  # keeps the Hessian regular where all values agree
+_TIE = 1e-9  # relative: by how much the probability of the predicted class exceeds an equal one
+
+
+@dataclass(frozen=True)
+class PlattSigmoid:
+    """``P(y = +1 | f) = sigma(slope f + offset)``."""
+
+    slope: float
+    offset: float
+
+    def log_odds(self, f: FloatArray) -> FloatArray:
+        """Return ``slope f + offset``."""
+        return self.slope * f + self.offset
+
+    def probability(self, f: FloatArray) -> FloatArray:
+        """Return the probability of the positive class."""
+        probability: FloatArray = expit(self.log_odds(f))
+        return probability
+
+
+def platt_sigmoid(y: FloatArray, f: FloatArray, w: FloatArray) -> PlattSigmoid:
+    """Fit a sigmoid that does not fall to decision values.
+
+    Minimises over ``slope >= 0`` the weighted cross-entropy with the targets
+    ``(N+ + 1)/(N+ + 2)`` and ``1/(N- + 2)`` instead of 1 and 0, where N+ and N- are the weights of
+    the two classes, scaled so that all weights have mean 1. A damped Newton method on two
+    variables.
+
+    References
+    ----------
+    Platt, "Probabilistic outputs for support vector machines", 1999; Lin, Lin and Weng, "A note on
+    Platt's probabilistic outputs for support vector machines", 2007.
+    """
+    w = w / w.mean()
+    positive = y > 0
+    n_positive, n_negative = w[positive].sum(), w[~positive].sum()
+    target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+    size = float(np.abs(f).max()) or 1.0
+    design = np.column_stack([f / size, np.ones(len(f))])
+
+    def cross_entropy(theta: FloatArray) -> float:
+        odds = design @ theta
+        return weighted_mean(np.logaddexp(0.0, odds) - target * odds, w)
+
+    theta = np.array([0.0, np.log((n_positive + 1) / (n_negative + 1))])
+    value = cross_entropy(theta)
+    for _ in range(_PLATT_STEPS):
+        probability = expit(design @ theta)
+        gradient = design.T @ (w * (probability - target)) / w.sum()
+        if np.abs(gradient).max() < _PLATT_GRADIENT:
+            break
+        curvature = w * probability * (1 - probability) / w.sum()
+        hessian = design.T @ (curvature[:, None] * design) + _PLATT_RIDGE * np.eye(2)
+        direction = -np.linalg.solve(hessian, gradient)
+        step = 1.0
+        while (reached := cross_entropy(theta + step * direction)) > value:
+            step /= 2
+            if step < _PLATT_STEP:
+                break  # no step makes progress any more: rounding decides
+        if reached > value:
+            break
+        theta, value = theta + step * direction, reached
+    if theta[0] < 0:
+        # Values that rank the classes the wrong way round are worth no more than a constant.
+        base_rate = float(w @ target / w.sum())
+        return PlattSigmoid(slope=0.0, offset=float(logit(base_rate)))
+    return PlattSigmoid(slope=float(theta[0]) / size, offset=float(theta[1]))
+
+
+def class_probabilities(
+    sigmoids: Sequence[PlattSigmoid], values: FloatArray, predicted: IndexArray
+) -> FloatArray:
+    """Return the probability of every class, shape (m, k).
+
+    Several classes are coupled from their pairs. Where the most probable class is not the one that
+    is predicted, because calibration has moved the border, it and all that are more probable get
+    the mean of their probabilities.
+
+    Parameters
+    ----------
+    sigmoids
+        Of every pair of classes.
+    values
+        Decision values, positive for the second class of a pair: shape (m,) of two classes, else
+        (m, pairs).
+    predicted
+        Number of the class that is predicted for each row.
+
+    References
+    ----------
+    Platt, "Probabilistic outputs for support vector machines", 1999; Wu, Lin and Weng,
+    "Probability estimates for multi-class classification by pairwise coupling", 2004.
+    """
+    if values.ndim == 1:
+        second = sigmoids[0].probability(values)
+        return _agreeing(np.column_stack([1 - second, second]), predicted)
+    n_classes = (1 + math.isqrt(1 + 8 * values.shape[1])) // 2
+    return _agreeing(_coupled(sigmoids, values, n_classes), predicted)
+
+
+def loo_sigmoids(loo: LeaveOneOut, weight: FloatArray) -> tuple[PlattSigmoid, ...]:
+    """Return a sigmoid of the leave-one-out values for every pair of classes."""
+    y, values = loo.y, loo.decision_values
+    if values.ndim == 1:
+        return (platt_sigmoid(y, values, weight),)
+    return tuple(
+        platt_sigmoid(signs, values[rows, column], weight[rows])
+        for column, (rows, signs) in enumerate(rows_of_pairs(y))
+    )
+
+
+def _coupled(sigmoids: Sequence[PlattSigmoid], values: FloatArray, n_classes: int) -> FloatArray:
+    """Return the probabilities of the classes from those of their pairs, shape (m, k).
+
+    With ``r_ij`` the probability of class i among i and j, the p that minimises
+    ``sum_ij (r_ji p_i - r_ij p_j)^2`` with ``sum(p) = 1``.
+
+    Parameters
+    ----------
+    sigmoids
+        Of every pair.
+    values
+        Decision values, positive for the second class of each pair, shape (m, pairs).
+    n_classes
+        Number of classes.
+    """
+    r = np.zeros((len(values), n_classes, n_classes))
+    for column, (first, second) in enumerate(pairs_of(n_classes)):
+        r[:, second, first] = sigmoids[column].probability(values[:, column])
+        r[:, first, second] = 1 - r[:, second, first]
+    system = np.ones((len(values), n_classes + 1, n_classes + 1))
+    system[:, :n_classes, :n_classes] = -r * r.transpose(0, 2, 1)
+    classes = np.arange(n_classes)
+    system[:, classes, classes] = (r**2).sum(axis=1)
+    system[:, n_classes, n_classes] = 0.0
+    wanted = np.zeros((len(values), n_classes + 1, 1))
+    wanted[:, n_classes] = 1.0
+    probabilities: FloatArray = np.maximum(np.linalg.solve(system, wanted)[:, :n_classes, 0], 0.0)
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    return probabilities
+
+
+def _agreeing(probabilities: FloatArray, predicted: IndexArray) -> FloatArray:
+    """Return probabilities whose largest belongs to the class that is predicted."""
+    for row in rows_of(probabilities.argmax(axis=1) != predicted):
+        own = probabilities[row, predicted[row]]
+        level = probabilities[row] >= own
+        shared = probabilities[row, level].mean()
+        probabilities[row, level] = shared * (1 - _TIE)
+        probabilities[row, predicted[row]] = shared * (1 + _TIE * (level.sum() - 1))
+    return probabilities

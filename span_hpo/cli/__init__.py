@@ -1,0 +1,5 @@
+"""The command line ``span-hpo``."""
+
+from span_hpo.cli.commands import main
+
+__all__ = ["main"]

@@ -1,0 +1,377 @@
+"""A scikit-learn classifier that tunes itself: one fit per trial, no folds."""
+
+import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from span_hpo.calibration import class_probabilities, loo_sigmoids
+from span_hpo.data import Dataset, as_column, named_scores
+from span_hpo.estimators.scaling import as_scale, fitted_scaler
+from span_hpo.io import Encoding, Predictor
+from span_hpo.kernels import Precomputed
+from span_hpo.loo import LeaveOneOut
+from span_hpo.objective import SpanObjective
+from span_hpo.runtime import Array, FloatArray, IndexArray, rows_of, whole
+from span_hpo.solver import DEFAULT_MAX_ITER, DEFAULT_TOL, is_wrong, rows_of_pairs
+from span_hpo.space import Params, Space, checked_params
+from span_hpo.weighting import (
+    ClassCosts,
+    ComposableWeighting,
+    Weighting,
+    bind_to,
+    sample_costs,
+    starts_of,
+)
+
+_WEIGHT = "weight of the row"  # a score that no user calls so
+_LARGEST_SEED = 2**31 - 1
+
+
+class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not typed
+    """A support vector classifier that chooses its hyperparameters by leave-one-out.
+
+    `fit` searches the hyperparameters with Optuna, one weighted fit per trial. If all of them are
+    fixed, it is that one fit, and Optuna is not needed.
+
+    Parameters
+    ----------
+    kernel, weighting, metric, loo_method, tol, max_iter, memory_limit
+        As in `SpanObjective`. Several metrics are not allowed.
+    n_trials
+        Number of trials; with a `storage`, of all fits of the study.
+    timeout
+        Seconds after which no further trial begins.
+    sampler, pruner
+        Optuna's, or names of theirs (see `span_hpo.integrations.optuna.new_study`); by default
+        "tpe", seeded by `random_state`, and "none".
+    budgets
+        Growing numbers or shares of rows at which a pruner may end a trial.
+    storage, study_name
+        Where the study is kept, so that a later fit goes on with it: Optuna's, the URL of a
+        database or the path of a journal; by default in memory.
+    n_jobs
+        Threads that run trials.
+    search
+        Another search than Optuna's, in place of all settings above from `n_trials` on: a function
+        of the `SpanObjective` that returns the chosen hyperparameters.
+    scale
+        What is done to the features, fitted on the training rows: "minmax" (to [0, 1]; sparse
+        features are divided by their largest absolute value), "standard" or None.
+    random_state
+        Seed of the sampler.
+    progress_bar
+        Whether to show one.
+
+    Attributes
+    ----------
+    best_params_
+        The hyperparameters that were chosen.
+    best_loss_
+        Their loss: optimistic, since it was selected.
+    loo_, loo_error_, loo_bounds_
+        Leave-one-out result of the chosen model, its error, and what that is proven to lie
+        between.
+    suspects_
+        Training rows that the other rows contradict, the most clearly wrong first: likely label
+        errors.
+    estimator_
+        The fitted ``SVC``, on scaled features.
+    scaler_
+        The fitted scaler, or None.
+    n_iter_
+        Iterations of the final fit; of several classes, of the longest.
+    study_
+        Optuna's study, or None if nothing was searched.
+    objective_
+        What was minimised.
+    classes_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        weighting: Weighting | None = None,
+        *,
+        metric: Any = "error",
+        loo_method: str = "span",
+        n_trials: int = 50,
+        timeout: float | None = None,
+        sampler: Any = None,
+        pruner: Any = None,
+        budgets: Any = (1.0,),
+        storage: Any = None,
+        study_name: str | None = None,
+        n_jobs: int = 1,
+        search: Any = None,
+        scale: str | None = "minmax",
+        random_state: Any = None,
+        progress_bar: bool = False,
+        tol: float = DEFAULT_TOL,
+        max_iter: int = DEFAULT_MAX_ITER,
+        memory_limit: float | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.weighting = weighting
+        self.metric = metric
+        self.loo_method = loo_method
+        self.n_trials = n_trials
+        self.timeout = timeout
+        self.sampler = sampler
+        self.pruner = pruner
+        self.budgets = budgets
+        self.storage = storage
+        self.study_name = study_name
+        self.n_jobs = n_jobs
+        self.search = search
+        self.scale = scale
+        self.random_state = random_state
+        self.progress_bar = progress_bar
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory_limit = memory_limit
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self._is_precomputed()
+        return tags
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        scores: Any = None,
+        groups: Any = None,
+    ) -> "SpanSVC":
+        """Choose the hyperparameters and fit the model.
+
+        Parameters
+        ----------
+        X
+            Features, shape (l, d), dense or sparse; the kernel matrix for a precomputed kernel.
+        y
+            Labels, shape (l,), two or more classes.
+        sample_weight
+            Factor of each row's cost, and its weight in the metric, shape (l,), at least 0. Rows
+            with weight 0 are left out.
+        scores, groups
+            What is known about each row, for the weighting; see `SpanObjective`.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2
+        )
+        check_classification_targets(y)
+        weight = None if sample_weight is None else _weights(sample_weight, X)
+        kept = self._kept_rows(weight, X)
+        self.scaler_ = self._fitted_scaler(X[kept])
+        features = X[kept] if self.scaler_ is None else self.scaler_.transform(X[kept])
+        named = {name: column[kept] for name, column in named_scores(scores, len(y)).items()}
+        weighting = ClassCosts() if self.weighting is None else self.weighting
+        if weight is not None:
+            weight = weight[kept]
+            weighting, named = _RowWeighted(weighting), {**named, _WEIGHT: weight}
+        self.objective_ = SpanObjective(
+            features,
+            y[kept],
+            kernel=self.kernel,
+            weighting=weighting,
+            metric=self.metric,
+            loo_method=self.loo_method,
+            scores=named or None,
+            groups=None if groups is None else as_column(groups, "groups", len(y))[kept],
+            metric_weight=weight,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            memory_limit=self.memory_limit,
+        )
+        self.classes_ = self.objective_.data.classes.copy()
+        self.best_params_ = self._searched_params()
+        evaluation = self.objective_.evaluate(self.best_params_, complete=True)
+        self.best_loss_ = evaluation.loss
+        self.loo_ = evaluation.loo
+        self.loo_error_ = evaluation.loo.error
+        self.loo_bounds_ = evaluation.loo.error_bounds
+        self.suspects_ = kept[_suspects(evaluation.loo)]
+        self.estimator_ = self.objective_.fit_model(self.best_params_)
+        self.n_iter_ = int(np.max(self.estimator_.n_iter_))
+        self._sigmoids = loo_sigmoids(evaluation.loo, evaluation.metric_weight)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Return the labels of rows."""
+        features = self._features(X)
+        labels: Array = self.estimator_.predict(features)
+        return labels
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the decision values of rows, as scikit-learn's ``SVC`` does."""
+        features = self._features(X)
+        values: FloatArray = self.estimator_.decision_function(features)
+        return values
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of every class, shape (m, k).
+
+        Platt's sigmoid of the decision values, fitted to the leave-one-out decision values: every
+        training row calibrates, and none its own model. Several classes are coupled from their
+        pairs. Where the most probable class is not the one that is predicted, because calibration
+        has moved the border, it and all that are more probable get the mean.
+        """
+        features = self._features(X)
+        model = self.estimator_
+        if len(self.classes_) == 2:
+            values = model.decision_function(features)
+        else:
+            of_pairs = copy.copy(model)
+            of_pairs.decision_function_shape = "ovo"
+            # Of pairs scikit-learn's values are positive for the first class.
+            values = -of_pairs.decision_function(features)
+        predicted = np.searchsorted(self.classes_, model.predict(features))
+        return class_probabilities(self._sigmoids, values, predicted)
+
+    def as_predictor(self, columns: Encoding | None = None) -> Predictor:
+        """Return the fitted model as one that can be kept in a file, with scaling and calibration.
+
+        Parameters
+        ----------
+        columns
+            How the features came from a table, if they did.
+
+        Raises
+        ------
+        ValueError
+            If the kernel is not rbf, linear or poly.
+        """
+        check_is_fitted(self)
+        return Predictor.from_svc(
+            self.estimator_,
+            parameters=self.best_params_,
+            scaler=self.scaler_,
+            sigmoids=self._sigmoids,
+            columns=columns,
+        )
+
+    def _features(self, X: Any) -> Any:
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return X if self.scaler_ is None else self.scaler_.transform(X)
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, Precomputed) or (
+            isinstance(self.kernel, str) and self.kernel == "precomputed"
+        )
+
+    def _kept_rows(self, weight: FloatArray | None, X: Any) -> IndexArray:
+        """Return the rows that take part; of a kernel matrix all stay, some with cost 0."""
+        if weight is None or self._is_precomputed():
+            return np.arange(X.shape[0])
+        return rows_of(weight)
+
+    def _fitted_scaler(self, X: Any) -> Any:
+        scale = as_scale(self.scale)
+        return None if self._is_precomputed() else fitted_scaler(scale, X)
+
+    def _searched_params(self) -> dict[str, Any]:
+        """Return the hyperparameters that a search finds, if there is anything to search."""
+        self.study_ = None
+        if not self.objective_.space:
+            return {}
+        if len(self.objective_.metrics) > 1:
+            raise ValueError(f"`metric` must be one metric for a search, got {self.metric!r}.")
+        if self.search is not None:
+            return checked_params(self.objective_.space, self.search(self.objective_))
+        n_trials = whole("n_trials", self.n_trials, at_least=1)
+        try:
+            from span_hpo.integrations import optuna as adapter
+        except ImportError as error:
+            raise ImportError(
+                "A search needs Optuna: pip install 'span-hpo[optuna]'. With every hyperparameter "
+                "fixed, as in SpanSVC(RBF(gamma=0.1), UniformCost(1.0)), it is not needed."
+            ) from error
+        adapter.OptunaObjective(self.objective_, budgets=self.budgets)  # raises before any study
+        self.study_ = adapter.new_study(
+            sampler=self.sampler,
+            pruner=self.pruner,
+            storage=self.storage,
+            study_name=self.study_name,
+            seed=sampler_seed(self.random_state),
+        )
+        adapter.search(
+            self.study_,
+            self.objective_,
+            n_trials=n_trials,
+            budgets=self.budgets,
+            timeout=self.timeout,
+            n_jobs=whole("n_jobs", self.n_jobs, at_least=1),
+            progress_bar=self.progress_bar,
+        )
+        return adapter.params_of(adapter.best_trial(self.study_), self.objective_)
+
+
+def sampler_seed(random_state: Any) -> int:
+    """Return the seed of a sampler for a `random_state` of scikit-learn."""
+    return int(check_random_state(random_state).randint(_LARGEST_SEED))
+
+
+@dataclass(frozen=True)
+class _RowWeighted(ComposableWeighting):
+    """A weighting whose costs are multiplied by the weights of the rows."""
+
+    weighting: Weighting
+
+    def bind(self, data: Dataset) -> "_RowWeighted":
+        """Return the same for the weighting of these data."""
+        return _RowWeighted(bind_to(self.weighting, _without_weight(data)))
+
+    @property
+    def space(self) -> Space:
+        """The parameters that are searched."""
+        return self.weighting.space
+
+    def costs(self, data: Dataset, params: Params) -> FloatArray:
+        """Return the weighted cost of every row."""
+        costs = sample_costs(self.weighting, _without_weight(data), params)
+        return costs * data.score(_WEIGHT)
+
+    def starts(self, data: Dataset) -> list[dict[str, Any]]:
+        """Return the guesses of the weighting."""
+        return starts_of(self.weighting, _without_weight(data))
+
+
+def _without_weight(data: Dataset) -> Dataset:
+    """Return the data as the user knows them."""
+    scores = {name: values for name, values in data.scores.items() if name != _WEIGHT}
+    return replace(data, scores=scores)
+
+
+def _weights(sample_weight: Any, X: Any) -> FloatArray:
+    weights: FloatArray = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
+    return weights
+
+
+def _suspects(loo: LeaveOneOut) -> IndexArray:
+    """Return the rows whose leave-one-out class is wrong, the most clearly wrong first."""
+    values = loo.decision_values
+    if values.ndim == 1:
+        margins = loo.y * values
+    else:
+        margins = np.full(len(values), np.inf)
+        for column, (rows, signs) in enumerate(rows_of_pairs(loo.y)):
+            margins[rows] = np.minimum(margins[rows], signs * values[rows, column])
+    wrong = rows_of(is_wrong(loo.y, values))
+    order: IndexArray = wrong[np.argsort(margins[wrong], kind="stable")]
+    return order

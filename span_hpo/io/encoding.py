@@ -1,0 +1,270 @@
+"""How the columns of a table become features: columns of text become columns of 0 and 1."""
+
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from span_hpo.io.libsvm_text import read_libsvm
+from span_hpo.io.tables import Table, file_format, listed, read_table, shown_cell
+from span_hpo.runtime import Array, FloatArray
+
+_MOST_CATEGORIES = 100  # of one column; more are names or numbers with a slip, not categories
+_MOST_CLASSES = 100
+_FORMATTED = re.compile(r"[-+]?[\d.,' ]*\d[\d.,' ]*%?")  # 0,5 and 1'000 and 12%
+
+
+@dataclass(frozen=True)
+class EncodedColumn:
+    """A column of a table that is used as a feature.
+
+    Attributes
+    ----------
+    name
+        Its name.
+    categories
+        The texts that it may hold, each of which becomes a feature of 0 and 1; None for numbers.
+    """
+
+    name: str
+    categories: tuple[str, ...] | None = None
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the features that it becomes."""
+        if self.categories is None:
+            return [self.name]
+        return [f"{self.name}={category}" for category in self.categories]
+
+    def features(self, table: Table) -> FloatArray:
+        """Return the features of all rows, shape (l, n); see `Encoding.encoded`."""
+        if self.categories is None:
+            return table.numbers(self.name)[:, None]
+        texts = np.array(table.texts(self.name), dtype=object)
+        unknown = sorted(set(texts) - set(self.categories))
+        if unknown:
+            shown = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+            warnings.warn(
+                f"column {self.name!r} of {table.source} has categories that were not there in "
+                f"training: {shown}.",
+                stacklevel=3,
+            )
+        return np.column_stack([texts == category for category in self.categories]).astype(float)
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How the columns of a table become features, and which one is predicted.
+
+    Attributes
+    ----------
+    target
+        Name of the column with the labels.
+    features
+        The columns that are features, in their order.
+    """
+
+    target: str
+    features: tuple[EncodedColumn, ...]
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the features."""
+        return [name for column in self.features for name in column.feature_names]
+
+    def encoded(self, table: Table) -> FloatArray:
+        """Return the features of all rows, shape (l, d).
+
+        Categories that were not there in training are 0 in all features of their column, with a
+        warning.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a column or a cell is missing, or is not what it was in training.
+        """
+        missing = [column.name for column in self.features if column.name not in table.columns]
+        if missing:
+            raise ValueError(
+                f"{table.source} must have the columns {listed(missing)}, got "
+                f"{listed(table.columns)}."
+            )
+        return np.hstack([column.features(table) for column in self.features])
+
+    def content(self) -> dict[str, Any]:
+        """Return what a JSON file says about them."""
+        features = [
+            {"name": column.name}
+            | ({} if column.categories is None else {"categories": list(column.categories)})
+            for column in self.features
+        ]
+        return {"target": self.target, "features": features}
+
+    @classmethod
+    def of_content(cls, content: Mapping[str, Any]) -> "Encoding":
+        """Return what `content` has written; of anything else, an exception."""
+        features = []
+        for column in content["features"]:
+            categories = column.get("categories")
+            if categories is not None:
+                if not categories or not all(isinstance(text, str) for text in categories):
+                    raise ValueError(f"categories of {column['name']!r} must be texts")
+                categories = tuple(categories)
+            features.append(EncodedColumn(str(column["name"]), categories))
+        return cls(str(content["target"]), tuple(features))
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """What a file of training rows holds.
+
+    Attributes
+    ----------
+    X
+        Features, shape (l, d), an array or sparse.
+    y
+        Labels, shape (l,).
+    scores
+        Scores by name, each of shape (l,), or None.
+    groups
+        Group of each row, shape (l,), or None.
+    columns
+        How the features came from a table; None for LIBSVM's format, which has no names.
+    lines
+        Line of each row in a CSV file, or None.
+    """
+
+    X: Any
+    y: Array
+    scores: dict[str, FloatArray] | None = None
+    groups: Array | None = None
+    columns: Encoding | None = None
+    lines: Sequence[int] | None = None
+
+
+def read_samples(
+    path: str | Path,
+    *,
+    target: str | None = None,
+    score: str | None = None,
+    group: str | None = None,
+    drop: Sequence[str] = (),
+    category: Sequence[str] = (),
+) -> Samples:
+    """Read training rows.
+
+    Parameters
+    ----------
+    path
+        The file, in the format that its name tells.
+    target
+        Column with the labels; needed for a table.
+    score, group
+        Columns with a score and with the group of each row, which are then no features.
+    drop
+        Columns that are not used.
+    category
+        Columns of categories although they may look like numbers.
+
+    Raises
+    ------
+    ValueError, TypeError, OSError, ImportError
+        If the file cannot be read, or does not hold what is asked for.
+    """
+    named = {"target": target, "score": score, "group": group, "drop": drop, "category": category}
+    if file_format(path) == "libsvm":
+        given = [name for name, value in named.items() if value]
+        if given:
+            raise ValueError(
+                f"`{given[0]}` must not be given for a file in LIBSVM's format, which has no named "
+                f"columns, got {named[given[0]]!r}. (Tables are called .csv, .tsv or .parquet.)"
+            )
+        X, y = read_libsvm(path)
+        return Samples(X, _checked_labels(y, f"labels of {path}"))
+    table = read_table(path)
+    if target is None:
+        raise ValueError(
+            f"`target` must name the column with the labels, one of {listed(table.columns)}."
+        )
+    for argument, names in (
+        ("target", [target]),
+        ("score", [score] if score else []),
+        ("group", [group] if group else []),
+        ("drop", drop),
+        ("category", category),
+    ):
+        unknown = [name for name in names if name not in table.columns]
+        if unknown:
+            raise ValueError(
+                f"`{argument}` must be a column of {table.source}, one of "
+                f"{listed(table.columns)}, got {unknown[0]!r}."
+            )
+    if "" in table.columns and "" not in drop:
+        raise ValueError(
+            f"the columns of {table.source} must have names, got one without (an index?). Give it "
+            "a name, or `drop` ''."
+        )
+    other = [name for name in (target, score, group, *drop) if name is not None]
+    y = _checked_labels(table.labels(target), f"column {target!r} of {table.source}")
+    features = [
+        _fitted_column(table, name, name in category) for name in table.columns if name not in other
+    ]
+    if not features:
+        raise ValueError(
+            f"{table.source} must have a column for features, got none but {listed(other)}."
+        )
+    columns = Encoding(target, tuple(features))
+    return Samples(
+        columns.encoded(table),
+        y,
+        {score: _unit_score(table, score)} if score else None,
+        np.array(table.texts(group), dtype=object) if group else None,
+        columns,
+        table.lines,
+    )
+
+
+def _fitted_column(table: Table, name: str, is_category: bool) -> EncodedColumn:
+    """Return how a column of training rows becomes features."""
+    if not is_category and table.holds_numbers(name):
+        return EncodedColumn(name)
+    categories = sorted(set(table.texts(name)))
+    if not is_category and all(_FORMATTED.fullmatch(text) for text in categories):
+        raise ValueError(
+            f"{table.place(0, name)} must be a number such as 1234.5, got "
+            f"{shown_cell(table.texts(name)[0])}. If the column holds categories, name it in "
+            "`category`."
+        )
+    if len(categories) > _MOST_CATEGORIES:
+        raise ValueError(
+            f"column {name!r} of {table.source} must hold numbers or at most {_MOST_CATEGORIES} "
+            f"categories, got {len(categories)} different texts such as "
+            f"{shown_cell(categories[0])}. "
+            "If it tells nothing about the labels, `drop` it."
+        )
+    return EncodedColumn(name, tuple(categories))
+
+
+def _unit_score(table: Table, name: str) -> FloatArray:
+    scores = table.numbers(name)
+    outside = np.flatnonzero((scores < 0) | (scores > 1))
+    if len(outside):
+        row = int(outside[0])
+        raise ValueError(
+            f"{table.place(row, name)} must be a score in [0, 1], got {scores[row]:g}."
+        )
+    return scores
+
+
+def _checked_labels(labels: Array, what: str) -> Array:
+    classes = np.unique(labels)
+    if not 2 <= len(classes) <= _MOST_CLASSES:
+        raise ValueError(
+            f"{what} must be from 2 to {_MOST_CLASSES} classes, got {len(classes)} different "
+            f"values such as {classes.tolist()[0]!r}."
+        )
+    return labels

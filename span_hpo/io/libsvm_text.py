@@ -1,0 +1,131 @@
+"""LIBSVM's text formats of rows and of models."""
+
+import math
+import re
+from collections.abc import Iterator
+from io import BytesIO
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import load_svmlight_file
+
+from span_hpo.io.tables import opened, shown_cell, whole_labels
+from span_hpo.runtime import Array
+
+MOST_ENTRIES = 10**9  # of support vectors in a file that is believed
+LIBSVM_KERNELS = {"rbf": "rbf", "linear": "linear", "poly": "polynomial"}
+_MOST_FEATURES = 10**7  # of a LIBSVM file that is believed
+_DENSE_SHARE = 0.25  # of entries that are not 0, from which a LIBSVM file is held as an array
+_LIBSVM_LINE = re.compile(r"[^\s:]+(\s+[^\s:]+:[^\s:]+)*\s*$")
+
+
+def libsvm_entries(X: Any) -> Iterator[list[str]]:
+    """Yield the entries of each row that are not 0, as LIBSVM writes them: 3:0.5."""
+    rows = sparse.csr_array(X)
+    rows.sum_duplicates()
+    for start, end in pairwise(rows.indptr.tolist()):
+        columns, values = rows.indices[start:end].tolist(), rows.data[start:end].tolist()
+        yield [f"{j + 1}:{value!r}" for j, value in zip(columns, values, strict=True) if value]
+
+
+def libsvm_header(lines: Iterator[str], path: str | Path) -> dict[str, str]:
+    """Return the lines before the support vectors, by name."""
+    header: dict[str, str] = {}
+    for line in lines:
+        if line.strip() == "SV":
+            break
+        name, _, value = line.partition(" ")
+        header[name] = value.strip()
+    else:
+        raise ValueError(f"{path} must be a LIBSVM model, got a file without support vectors.")
+    if header.get("svm_type") != "c_svc":
+        raise ValueError(
+            f"{path} must hold a model of type c_svc, got {header.get('svm_type', 'none')!r}."
+        )
+    if header.get("kernel_type") not in LIBSVM_KERNELS.values():
+        raise ValueError(
+            f"{path} must have one of the kernels {sorted(LIBSVM_KERNELS.values())}, "
+            f"got {header.get('kernel_type', 'none')!r}."
+        )
+    return header
+
+
+def libsvm_row(line: str, count: int) -> tuple[list[float], dict[int, float]]:
+    """Return the coefficients and the entries of one support vector."""
+    words = line.split()
+    entries = [word.split(":") for word in words[count:]]
+    coefficients = [float(word) for word in words[:count]]
+    if len(coefficients) < count:
+        raise ValueError(f"a support vector has {len(coefficients)} of {count} coefficients")
+    by_feature = {int(j): float(value) for j, value in entries}
+    if len(by_feature) < len(entries) or min(by_feature, default=1) < 1:
+        raise ValueError("features must be numbered from 1, each once in a row")
+    return coefficients, by_feature
+
+
+def read_libsvm(path: str | Path, n_features: int | None = None) -> tuple[Any, Array]:
+    """Read features and labels in LIBSVM's format.
+
+    Parameters
+    ----------
+    path
+        The file.
+    n_features
+        Least number of features; there may be more. By default as many as are used.
+
+    Returns
+    -------
+    Features, sparse or, if a good part of the entries is not 0, an array; labels.
+
+    Raises
+    ------
+    ValueError, OSError
+        If the file cannot be read.
+    """
+    with opened(Path(path), "rb") as file:
+        content = file.read()
+    if not content.strip():
+        raise ValueError(f"{path} must hold rows, got an empty file.")
+    try:
+        X, y = load_svmlight_file(BytesIO(content), zero_based=False)
+    except (ValueError, OverflowError, MemoryError) as error:
+        raise ValueError(_libsvm_fault(content, path, error)) from error
+    if X.shape[1] > _MOST_FEATURES:
+        raise ValueError(
+            f"{path} must number its features from 1 to at most {_MOST_FEATURES}, got {X.shape[1]}."
+        )
+    if not (np.isfinite(y).all() and np.isfinite(X.data).all()):
+        raise ValueError(_libsvm_fault(content, path, None))
+    if n_features is not None:
+        X.resize(X.shape[0], max(n_features, X.shape[1]))
+    elif X.nnz == 0:
+        raise ValueError(f"{path} must have a feature, got only labels.")
+    dense = X.nnz >= _DENSE_SHARE * X.shape[0] * X.shape[1]
+    return (X.toarray() if dense else X), whole_labels(y)
+
+
+def _libsvm_fault(content: bytes, path: str | Path, error: Exception | None) -> str:
+    """Return which line of a LIBSVM file is wrong."""
+    wanted = "must be a label and features such as 3:0.5, numbered from 1"
+    for number, line in enumerate(content.splitlines(), start=1):
+        text = line.decode("utf-8", "replace").partition("#")[0].strip()
+        if text and not _is_libsvm_line(text):
+            return f"line {number} of {path} {wanted}, got {shown_cell(text)}."
+    return f"{path} {wanted}, in every line: {error}."
+
+
+def _is_libsvm_line(text: str) -> bool:
+    if not _LIBSVM_LINE.match(text):
+        return False
+    label, *entries = text.split()
+    pairs = [entry.split(":") for entry in entries if not entry.startswith("qid:")]
+    try:
+        numbers = [float(label), *(float(value) for _, value in pairs)]
+        return min([1, *(int(index) for index, _ in pairs)]) >= 1 and all(
+            map(math.isfinite, numbers)
+        )
+    except ValueError:
+        return False

@@ -1,0 +1,502 @@
+"""A fitted model as a file: LIBSVM's text format, or JSON; both load without pickle."""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
+
+from span_hpo.calibration import PlattSigmoid, class_probabilities
+from span_hpo.io.atomic import write_text
+from span_hpo.io.encoding import Encoding
+from span_hpo.io.libsvm_text import (
+    LIBSVM_KERNELS,
+    MOST_ENTRIES,
+    libsvm_entries,
+    libsvm_header,
+    libsvm_row,
+)
+from span_hpo.io.scaling import Scaling, scaling_of
+from span_hpo.io.tables import Table
+from span_hpo.runtime import Array, FloatArray, IndexArray
+from span_hpo.solver import pairs_of, voted
+
+FORMAT = "span_hpo model"
+VERSION = 1
+_BLOCK_ENTRIES = 2**24  # of a kernel matrix: rows are predicted block by block
+KERNELS: dict[str, tuple[str, ...]] = {
+    "rbf": ("gamma",),
+    "linear": (),
+    "poly": ("gamma", "coef0", "degree"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """A fitted SVM of two or more classes, independent of scikit-learn's classes.
+
+    Attributes
+    ----------
+    kernel
+        "rbf", "linear" or "poly".
+    kernel_parameters
+        ``gamma``, ``coef0`` and ``degree``, as far as the kernel has them.
+    labels
+        The labels of the classes, in the order of their votes: a tie goes to the first.
+    support_vectors
+        Shape (n, d), class by class; an array, or sparse in compressed rows.
+    n_support
+        Number of support vectors of each class.
+    coefficients
+        ``y_i alpha_i`` in the fits with the other classes, shape (k - 1, n), in LIBSVM's order.
+    offsets
+        Of the fits of all pairs, shape (k (k - 1) / 2,). A positive decision value is a vote for
+        the second class of its pair.
+    parameters
+        Hyperparameters that led to the model, for the record.
+    scaling
+        Applied to features before prediction, if there is any.
+    sigmoids
+        Calibration of every pair of classes, for `predict_proba`, or None.
+    columns
+        How the features come from a table, if the model was fitted to one.
+    """
+
+    kernel: str
+    kernel_parameters: dict[str, float]
+    labels: Array
+    support_vectors: Any
+    n_support: Array
+    coefficients: FloatArray
+    offsets: FloatArray
+    parameters: dict[str, Any]
+    scaling: Scaling | None = None
+    sigmoids: tuple[PlattSigmoid, ...] | None = None
+    columns: Encoding | None = None
+
+    @classmethod
+    def from_svc(
+        cls,
+        svc: Any,
+        *,
+        parameters: dict[str, Any] | None = None,
+        scaler: Any = None,
+        sigmoids: Sequence[PlattSigmoid] | None = None,
+        columns: Encoding | None = None,
+    ) -> "Predictor":
+        """Take over a fitted ``SVC``.
+
+        Parameters
+        ----------
+        svc
+            A fitted ``sklearn.svm.SVC`` with kernel "rbf", "linear" or "poly" and a number as its
+            `gamma`, such as `SpanObjective.fit_model` returns.
+        parameters
+            Hyperparameters to be kept with the model.
+        scaler
+            The fitted ``MinMaxScaler``, ``MaxAbsScaler`` or ``StandardScaler`` of the features, if
+            there was one.
+        sigmoids, columns
+            Calibration, and how the features come from a table; see `SpanSVC.as_predictor`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the kernel or the scaler is another one.
+        """
+        if svc.kernel not in KERNELS:
+            raise ValueError(
+                f"`svc` must have one of the kernels {sorted(KERNELS)}, got {svc.kernel!r}."
+            )
+        if svc.break_ties:
+            raise ValueError("`svc` must not have `break_ties`: the files cannot say that.")
+        values = {name: getattr(svc, name) for name in KERNELS[svc.kernel]}
+        for name, value in values.items():
+            if isinstance(value, str):
+                raise ValueError(f"`svc` must have a number as `{name}`, got {value!r}.")
+        # scikit-learn turns the sign for two classes, so that positive means the second.
+        sign = 1.0 if len(svc.classes_) == 2 else -1.0
+        vectors, coefficients = svc.support_vectors_, svc.dual_coef_
+        if sparse.issparse(vectors):
+            vectors, coefficients = sparse.csr_array(vectors), coefficients.toarray()
+        else:
+            vectors = np.asarray(vectors, dtype=float)
+        return cls(
+            kernel=svc.kernel,
+            kernel_parameters={name: float(value) for name, value in values.items()},
+            labels=np.asarray(svc.classes_),
+            support_vectors=vectors,
+            n_support=np.asarray(svc.n_support_),
+            coefficients=sign * np.asarray(coefficients, dtype=float),
+            offsets=sign * np.asarray(svc.intercept_, dtype=float),
+            parameters=dict(parameters or {}),
+            scaling=None if scaler is None else scaling_of(scaler, vectors.shape[1]),
+            sigmoids=None if sigmoids is None else tuple(sigmoids),
+            columns=columns,
+        )
+
+    def features(self, X: Any) -> Any:
+        """Return the features that the model is a function of: encoded and scaled.
+
+        Parameters
+        ----------
+        X
+            Features before scaling, shape (l, d), an array or sparse; or, for a model that was
+            fitted to a table, a table (such as a DataFrame) with its columns.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If these are not the features or the columns of the model.
+        """
+        wanted = self.support_vectors.shape[1]
+        rows: Any = X
+        if self.columns is not None and not isinstance(X, Table) and hasattr(X, "keys"):
+            rows = Table.of(X)
+        if isinstance(rows, Table):
+            if self.columns is None:
+                raise ValueError(
+                    f"{rows.source} must hold {wanted} numbered features: the model was not fitted "
+                    "to named columns."
+                )
+            rows = self.columns.encoded(rows)
+        if len(np.shape(rows)) != 2 or np.shape(rows)[1] != wanted:
+            raise ValueError(f"`X` must have shape (rows, {wanted}), got {np.shape(rows)}.")
+        if sparse.issparse(rows) and self.scaling is not None and not self.scaling.shift.any():
+            return sparse.csr_array(rows.multiply(self.scaling.factor[None, :]))
+        if sparse.issparse(rows) and self.scaling is None:
+            return rows
+        features = np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=float)
+        if self.scaling is None:
+            return features
+        return (features - self.scaling.shift) * self.scaling.factor
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return decision values, shape (l,) of two classes, else one column for each pair.
+
+        Parameters
+        ----------
+        X
+            Features before scaling, or a table; see `features`.
+        """
+        features = self.features(X)
+        step = max(1, _BLOCK_ENTRIES // self.support_vectors.shape[0])
+        blocks = [
+            self._values(features[first : first + step])
+            for first in range(0, features.shape[0], step)
+        ]
+        values = np.concatenate(blocks) if blocks else np.empty((0, len(self.offsets)))
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def _values(self, features: Any) -> FloatArray:
+        """Return the decision values of scaled features, one column for each pair of classes."""
+        K = _KERNEL_FUNCTIONS[self.kernel](features, self.support_vectors, **self.kernel_parameters)
+        ends = np.concatenate([[0], np.cumsum(self.n_support)])
+        values = np.empty((K.shape[0], len(self.offsets)))
+        for column, (first, second) in enumerate(pairs_of(len(self.labels))):
+            own, other = slice(*ends[first : first + 2]), slice(*ends[second : second + 2])
+            # Row c - 1 of the coefficients is for the fit with class c, for classes before c; for
+            # those after it, row c.
+            values[:, column] = (
+                K[:, own] @ self.coefficients[second - 1, own]
+                + K[:, other] @ self.coefficients[first, other]
+                + self.offsets[column]
+            )
+        return values
+
+    def predict(self, X: Any) -> Array:
+        """Return the label of each row; `X` as in `features`."""
+        return self.labels_of(self.decision_function(X))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of every class, in the order of `labels`, shape (l, k).
+
+        Raises
+        ------
+        ValueError
+            If the model has no calibration.
+        """
+        return self.probabilities_of(self.decision_function(X))
+
+    def labels_of(self, values: FloatArray) -> Array:
+        """Return the labels that decision values elect."""
+        labels: Array = self.labels[self._elected(values)]
+        return labels
+
+    def probabilities_of(self, values: FloatArray) -> FloatArray:
+        """Return the probabilities that decision values lead to; see `predict_proba`."""
+        if self.sigmoids is None:
+            raise ValueError(
+                "`predict_proba` needs a calibrated model, such as SpanSVC.as_predictor makes."
+            )
+        return class_probabilities(self.sigmoids, values, self._elected(values))
+
+    def _elected(self, values: FloatArray) -> IndexArray:
+        """Return the number of the class that decision values elect."""
+        if values.ndim == 1:
+            return (values >= 0).astype(int)
+        return voted(np.full(len(values), -1), values)
+
+    def save(self, path: str | Path) -> None:
+        """Write all that the model has as JSON."""
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "kernel": self.kernel,
+            "kernel_parameters": self.kernel_parameters,
+            "parameters": self.parameters,
+            "labels": self.labels.tolist(),
+            "n_support": self.n_support.tolist(),
+            "offsets": self.offsets.tolist(),
+            "coefficients": self.coefficients.tolist(),
+            "support_vectors": _written_vectors(self.support_vectors),
+            "scaling": None
+            if self.scaling is None
+            else {
+                "shift": self.scaling.shift.tolist(),
+                "factor": self.scaling.factor.tolist(),
+            },
+            "sigmoids": None
+            if self.sigmoids is None
+            else [[float(sigmoid.slope), float(sigmoid.offset)] for sigmoid in self.sigmoids],
+            "columns": None if self.columns is None else self.columns.content(),
+        }
+        write_text(path, json.dumps(content, default=_plain_number, allow_nan=False))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Predictor":
+        """Read a model that `save` has written.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, or something else.
+        """
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ValueError(
+                f"{path} must be a model in JSON, got a damaged file: {error}."
+            ) from error
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ValueError(f"{path} must be a model that Predictor.save has written.")
+        if content.get("version") != VERSION:
+            raise ValueError(
+                f"{path} must have version {VERSION} of the format, got {content.get('version')!r}."
+            )
+        try:
+            scaling, sigmoids, columns = (
+                content.get(name) for name in ("scaling", "sigmoids", "columns")
+            )
+            model = cls(
+                kernel=str(content["kernel"]),
+                kernel_parameters={
+                    name: float(value) for name, value in content["kernel_parameters"].items()
+                },
+                labels=np.array(content["labels"]),
+                support_vectors=_read_vectors(content["support_vectors"]),
+                n_support=np.array(content["n_support"], dtype=int),
+                coefficients=np.array(content["coefficients"], dtype=float),
+                offsets=np.array(content["offsets"], dtype=float),
+                parameters=content["parameters"],
+                scaling=None
+                if scaling is None
+                else Scaling(
+                    np.array(scaling["shift"], dtype=float),
+                    np.array(scaling["factor"], dtype=float),
+                ),
+                sigmoids=None
+                if sigmoids is None
+                else tuple(PlattSigmoid(float(slope), float(offset)) for slope, offset in sigmoids),
+                columns=None if columns is None else Encoding.of_content(columns),
+            )
+            _check(model)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise ValueError(
+                f"{path} must hold a whole model, got a damaged one: {error}."
+            ) from error
+        return model
+
+    def widened(self, n_features: int) -> "Predictor":
+        """Return the model for more features, of which its support vectors have none."""
+        vectors = sparse.csr_array(self.support_vectors)
+        vectors.resize(vectors.shape[0], n_features)
+        is_sparse = sparse.issparse(self.support_vectors)
+        return replace(self, support_vectors=vectors if is_sparse else vectors.toarray())
+
+    @property
+    def libsvm_labels(self) -> IndexArray:
+        """What LIBSVM's format calls the classes: their labels, or 0, 1, ... in their order."""
+        labels = np.arange(len(self.labels))
+        if self.labels.dtype.kind in "iuf" and (np.abs(self.labels.astype(float)) < 2**31).all():
+            whole = self.labels.astype(np.int64)
+            labels = whole if (whole == self.labels).all() else labels
+        return labels
+
+    def save_libsvm(self, path: str | Path) -> None:
+        """Write the model in LIBSVM's text format, which knows neither scaling nor parameters.
+
+        Labels that are not whole numbers of 32 bits are written as `libsvm_labels`.
+        """
+        labels = self.libsvm_labels
+        lines = ["svm_type c_svc", f"kernel_type {LIBSVM_KERNELS[self.kernel]}"]
+        for name in ("degree", "gamma", "coef0"):
+            if name in self.kernel_parameters:
+                value = self.kernel_parameters[name]
+                lines.append(f"{name} {int(value) if name == 'degree' else repr(value)}")
+        lines += [
+            f"nr_class {len(labels)}",
+            f"total_sv {self.support_vectors.shape[0]}",
+            # There a positive value is a vote for the first class.
+            "rho " + " ".join(repr(float(offset)) for offset in self.offsets),
+            "label " + " ".join(str(label) for label in labels),
+            "nr_sv " + " ".join(str(count) for count in self.n_support),
+            "SV",
+        ]
+        for coefficients, entries in zip(
+            -self.coefficients.T, libsvm_entries(self.support_vectors), strict=True
+        ):
+            lines.append(" ".join([*(repr(float(value)) for value in coefficients), *entries]))
+        write_text(path, "\n".join(lines) + "\n")
+
+    @classmethod
+    def load_libsvm(cls, path: str | Path, *, n_features: int | None = None) -> "Predictor":
+        """Read a C-SVC model in LIBSVM's text format.
+
+        Parameters
+        ----------
+        path
+            The file.
+        n_features
+            Number of features; by default the highest that a support vector uses.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, or holds another kind of model.
+        """
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} must be a LIBSVM model, got a binary file.") from error
+        lines = iter(text.splitlines())
+        header = libsvm_header(lines, path)
+        try:
+            kernel = {name: ours for ours, name in LIBSVM_KERNELS.items()}[header["kernel_type"]]
+            values = {name: float(header[name]) for name in KERNELS[kernel]}
+            labels = np.array([int(label) for label in header["label"].split()])
+            rows = [libsvm_row(line, len(labels) - 1) for line in lines if line.strip()]
+            if len(rows) != int(header["total_sv"]):
+                raise ValueError(f"{len(rows)} of {header['total_sv']} support vectors")
+            if len(labels) != int(header["nr_class"]):
+                raise ValueError(f"{len(labels)} labels of {header['nr_class']} classes")
+            used = max([0, *(j for _, entries in rows for j in entries)])
+            width = used if n_features is None else n_features
+            if not used <= width <= MOST_ENTRIES // max(1, len(rows)):
+                raise ValueError(f"{used} features where {width} are wanted")
+            vectors = np.zeros((len(rows), width))
+            for i, (_, entries) in enumerate(rows):
+                vectors[i, [j - 1 for j in entries]] = list(entries.values())
+            model = cls(
+                kernel=kernel,
+                kernel_parameters=values,
+                labels=labels,
+                support_vectors=vectors,
+                n_support=np.array([int(count) for count in header["nr_sv"].split()]),
+                coefficients=-np.array([coefficients for coefficients, _ in rows]).T,
+                offsets=np.array([float(rho) for rho in header["rho"].split()]),
+                parameters={},
+            )
+            _check(model)
+        except (KeyError, ValueError, IndexError) as error:
+            raise ValueError(
+                f"{path} must be a whole LIBSVM model, got a damaged one: {error}."
+            ) from error
+        return model
+
+
+def _check(model: Predictor) -> None:
+    """Raise if the parts of a model do not fit together."""
+    k = len(model.labels)
+    n, d = model.support_vectors.shape
+    parts = {
+        "kernel": (model.kernel in KERNELS, True),
+        "kernel_parameters": (
+            set(model.kernel_parameters),
+            set(KERNELS.get(model.kernel, ())),
+        ),
+        "labels": (len(set(model.labels.tolist())), k),
+        "n_support": (
+            (model.n_support.shape, int(model.n_support.sum()), bool((model.n_support > 0).all())),
+            ((k,), n, True),
+        ),
+        "coefficients": (model.coefficients.shape, (k - 1, n)),
+        "offsets": (model.offsets.shape, (k * (k - 1) // 2,)),
+    }
+    vectors = model.support_vectors
+    numbers = [vectors.data if sparse.issparse(vectors) else vectors]
+    numbers += [model.coefficients, model.offsets]
+    if model.scaling is not None:
+        parts["scaling"] = (model.scaling.shift.shape, model.scaling.factor.shape), ((d,), (d,))
+        numbers += [model.scaling.shift, model.scaling.factor]
+    if model.sigmoids is not None:
+        parts["sigmoids"] = len(model.sigmoids), k * (k - 1) // 2
+        numbers.append(np.array([(s.slope, s.offset) for s in model.sigmoids]))
+    if model.columns is not None:
+        parts["columns"] = len(model.columns.feature_names), d
+    for name, (got, want) in parts.items():
+        if got != want:
+            raise ValueError(f"`{name}` must be {want}, got {got}")
+    if not all(np.isfinite(part).all() for part in numbers):
+        raise ValueError("all numbers must be finite")
+    if not all(math.isfinite(value) for value in model.kernel_parameters.values()):
+        raise ValueError("kernel parameters must be finite")
+
+
+def _written_vectors(vectors: Any) -> Any:
+    """Return support vectors as JSON has them: rows, or the parts of a sparse matrix."""
+    if not sparse.issparse(vectors):
+        return vectors.tolist()
+    return {
+        "shape": list(vectors.shape),
+        "starts": vectors.indptr.tolist(),
+        "features": vectors.indices.tolist(),
+        "values": vectors.data.tolist(),
+    }
+
+
+def _read_vectors(content: Any) -> Any:
+    """Return what `_written_vectors` has written, or raise a ValueError."""
+    if not isinstance(content, dict):
+        return np.array(content, dtype=float)
+    vectors = sparse.csr_array(
+        (
+            np.array(content["values"], dtype=float),
+            np.array(content["features"], dtype=int),
+            np.array(content["starts"], dtype=int),
+        ),
+        shape=tuple(content["shape"]),
+    )
+    vectors.check_format(full_check=True)
+    return vectors
+
+
+def _plain_number(value: Any) -> Any:
+    """Return NumPy's numbers as plain ones, for JSON."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(
+        f"`parameters` and labels must be numbers and text, got {type(value).__name__}."
+    )
+
+
+_KERNEL_FUNCTIONS: dict[str, Callable[..., FloatArray]] = {
+    "rbf": rbf_kernel,
+    "linear": linear_kernel,
+    "poly": polynomial_kernel,
+}

@@ -1,0 +1,47 @@
+"""Kernels, the matrices that they give, and the cache that keeps these over trials."""
+
+from span_hpo.kernels.blocks import (
+    ALL,
+    KernelBlocks,
+    KernelMatrix,
+    as_kernel_blocks,
+    entry_range,
+    is_held,
+    kernel_product,
+    kernel_times,
+    largest_entry,
+    subset,
+)
+from span_hpo.kernels.cache import KernelCache
+from span_hpo.kernels.functions import (
+    RBF,
+    FunctionKernel,
+    Kernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Precomputed,
+    as_kernel,
+)
+
+__all__ = [
+    "ALL",
+    "RBF",
+    "FunctionKernel",
+    "Kernel",
+    "KernelBlocks",
+    "KernelCache",
+    "KernelMatrix",
+    "Laplacian",
+    "Linear",
+    "Polynomial",
+    "Precomputed",
+    "as_kernel",
+    "as_kernel_blocks",
+    "entry_range",
+    "is_held",
+    "kernel_product",
+    "kernel_times",
+    "largest_entry",
+    "subset",
+]

@@ -1,0 +1,175 @@
+"""Kernel matrices: held in memory, or given block by block."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from scipy.linalg import blas
+
+from span_hpo.runtime import FloatArray, IndexArray, rows_of
+
+_ASYMMETRY = 1e-8  # relative to the largest entry of a given kernel matrix
+_SPARSE_SHARE = 0.2  # below this share of nonzero coefficients, gathering rows beats dsymv
+_FEW_COLUMNS = 8  # a block with less than one in so many columns is picked value by value
+_SMALL_BLOCK = 4096  # entries; so is a block with fewer
+_ROWS_AT_ONCE = 8  # which stay in the cache while columns are taken from them
+_BLOCK_ENTRIES = 8_000_000  # of a kernel matrix that are formed at once, if it is not held
+
+Rows: TypeAlias = IndexArray | slice
+ALL: slice = slice(None)
+
+
+class KernelBlocks(Protocol):
+    """What a `Problem` needs of a kernel matrix: its size, its diagonal and any block.
+
+    Rows and columns of a block are arrays of indices, or ``slice(None)`` for all of them. A block
+    of two arrays of indices is a new array, which the caller may change.
+    """
+
+    def __len__(self) -> int: ...
+
+    def diagonal(self) -> FloatArray:
+        """Return ``K_ii`` of every row."""
+
+    def block(self, rows: Rows, columns: Rows) -> FloatArray:
+        """Return ``K_ij`` for the given rows and columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelMatrix:
+    """A kernel matrix that is held in memory: checked, symmetric, read-only.
+
+    Attributes
+    ----------
+    values
+        The matrix, shape (l, l), float64, C order.
+    """
+
+    values: FloatArray
+
+    def __post_init__(self) -> None:
+        view = self.values.view()  # the caller's array stays writable for the caller
+        view.setflags(write=False)
+        object.__setattr__(self, "values", view)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def diagonal(self) -> FloatArray:
+        """Return ``K_ii`` of every row, shape (l,)."""
+        return self.values.diagonal()
+
+    def block(self, rows: Rows, columns: Rows) -> FloatArray:
+        """Return ``K_ij`` for the given rows and columns."""
+        if isinstance(rows, slice) or isinstance(columns, slice):
+            return self.values[rows, columns]
+        if len(rows) * len(columns) < _SMALL_BLOCK or _FEW_COLUMNS * len(columns) < len(self):
+            return self.values[rows[:, None], columns]
+        # Whole rows first: several times faster than picking value by value.
+        block = np.empty((len(rows), len(columns)))
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            part = slice(start, start + _ROWS_AT_ONCE)
+            block[part] = self.values[rows[part]].take(columns, axis=1)
+        return block
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSubset:
+    """The kernel matrix of some of the rows of another, without a copy."""
+
+    whole: KernelBlocks
+    rows: IndexArray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def diagonal(self) -> FloatArray:
+        """Return ``K_ii`` of every row."""
+        return self.whole.diagonal()[self.rows]
+
+    def block(self, rows: Rows, columns: Rows) -> FloatArray:
+        """Return ``K_ij`` for the given rows and columns."""
+        return self.whole.block(self.rows[rows], self.rows[columns])
+
+
+def is_held(K: KernelBlocks) -> bool:
+    """Tell whether the whole matrix may be formed, so that a fit can work on it.
+
+    A kernel that says no has `X`, ``svc_arguments()`` and ``take(rows)`` for a fit on features.
+    """
+    held: bool = getattr(K, "held", True)
+    return held
+
+
+def subset(K: KernelBlocks, rows: IndexArray) -> KernelBlocks:
+    """Return the kernel of some of the rows, without a copy of a matrix."""
+    take = getattr(K, "take", None)
+    return KernelSubset(K, rows) if take is None else take(rows)
+
+
+def as_kernel_blocks(K: Any) -> KernelBlocks:
+    """Return `K` itself if it gives blocks, else the checked matrix that it holds.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is not a square, symmetric matrix of finite numbers.
+    """
+    if hasattr(K, "block") and hasattr(K, "diagonal"):
+        return K  # type: ignore[no-any-return]  # duck-typed: anything with blocks
+    return checked_matrix(K, "K")
+
+
+def checked_matrix(K: Any, name: str) -> KernelMatrix:
+    """Return a kernel matrix given by the user as a `KernelMatrix`."""
+    matrix = np.asarray(K)
+    if matrix.dtype.kind not in "fiub":
+        raise TypeError(f"`{name}` must hold real numbers, got dtype {matrix.dtype}.")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"`{name}` must be a square kernel matrix, got shape {matrix.shape}.")
+    values = np.ascontiguousarray(matrix, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"`{name}` must be finite, got NaN or infinity.")
+    gap = float(np.abs(values - values.T).max(initial=0.0))
+    if gap > _ASYMMETRY * np.abs(values).max(initial=0.0):
+        raise ValueError(f"`{name}` must be symmetric, got |K - K'| up to {gap:.3g}.")
+    return KernelMatrix((values + values.T) / 2 if gap else values)
+
+
+def largest_entry(K: KernelBlocks) -> float:
+    """Return the largest ``|K_ii|``, which no ``|K_ij|`` of a kernel exceeds."""
+    return float(np.abs(K.diagonal()).max())
+
+
+def entry_range(K: KernelBlocks) -> tuple[float, float]:
+    """Return the least and the largest ``K_ij``, reading a block of rows at a time."""
+    if isinstance(K, KernelMatrix):
+        return float(K.values.min()), float(K.values.max())
+    least, largest = np.inf, -np.inf
+    at_once = max(1, _BLOCK_ENTRIES // len(K))
+    for start in range(0, len(K), at_once):
+        part = K.block(np.arange(start, min(start + at_once, len(K))), ALL)
+        least, largest = min(least, float(part.min())), max(largest, float(part.max()))
+    return least, largest
+
+
+def kernel_product(K: KernelBlocks, coefficients: FloatArray) -> FloatArray:
+    """Return ``K @ coefficients``, shape (l,), skipping the zeros."""
+    nonzero = rows_of(coefficients)
+    return kernel_times(K, nonzero, coefficients[nonzero])
+
+
+def kernel_times(K: KernelBlocks, rows: IndexArray, coefficients: FloatArray) -> FloatArray:
+    """Return ``K[:, rows] @ coefficients``, shape (l,), reading only what that needs."""
+    if isinstance(K, KernelMatrix) and len(rows) > _SPARSE_SHARE * len(K):
+        everywhere = np.zeros(len(K))
+        everywhere[rows] = coefficients
+        # Symmetric: dsymv reads half of the matrix; the transpose is Fortran order, so no copy.
+        product: FloatArray = blas.dsymv(1.0, K.values.T, everywhere)
+        return product
+    product = np.zeros(len(K))
+    at_once = max(1, _BLOCK_ENTRIES // len(K))
+    for start in range(0, len(rows), at_once):
+        part = slice(start, start + at_once)
+        product += coefficients[part] @ K.block(rows[part], ALL)
+    return product

@@ -1,0 +1,155 @@
+"""The kernel matrices of one data set: kept over trials, or formed block by block."""
+
+import functools
+import os
+import pickle
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from span_hpo.kernels.blocks import KernelBlocks, KernelMatrix, Rows
+from span_hpo.kernels.distances import check_overflow
+from span_hpo.kernels.functions import Kernel, Precomputed
+from span_hpo.runtime import FloatArray, IndexArray, Memo
+from span_hpo.space import Params
+
+_DIAGONAL_ROWS = 500  # of which the diagonal of a kernel is computed together
+_UNKNOWN_MEMORY = 2000.0  # megabytes
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureKernel:
+    """A kernel matrix that is never held: blocks of it are computed from the features.
+
+    Attributes
+    ----------
+    kernel
+        The kernel.
+    X
+        Features, shape (l, d).
+    values
+        Its hyperparameters.
+    """
+
+    kernel: Kernel
+    X: Any
+    values: dict[str, Any]
+    held: ClassVar[bool] = False
+
+    def __len__(self) -> int:
+        count: int = self.X.shape[0]
+        return count
+
+    def diagonal(self) -> FloatArray:
+        """Return ``K_ii`` of every row."""
+        return self._diagonal
+
+    @functools.cached_property
+    def _diagonal(self) -> FloatArray:
+        parts = []
+        for start in range(0, len(self), _DIAGONAL_ROWS):
+            rows = self.X[start : start + _DIAGONAL_ROWS]
+            statistic = self.kernel.cross_statistic(rows, rows)
+            parts.append(self.kernel.matrix(statistic.diagonal().copy(), **self.values))
+        return np.concatenate(parts)
+
+    def block(self, rows: Rows, columns: Rows) -> FloatArray:
+        """Return ``K_ij`` for the given rows and columns, a new array."""
+        statistic = self.kernel.cross_statistic(self.X[rows], self.X[columns])
+        with np.errstate(over="ignore", invalid="ignore"):
+            block = self.kernel.matrix(statistic, **self.values)
+        check_overflow(block, f"kernel values with {self.values}", "use smaller parameters")
+        return np.ascontiguousarray(block)
+
+    def take(self, rows: IndexArray) -> "FeatureKernel":
+        """Return the kernel of some of the rows."""
+        return FeatureKernel(self.kernel, self.X[rows], self.values)
+
+    def svc_arguments(self) -> dict[str, Any]:
+        """Return the arguments of an ``SVC`` with this kernel."""
+        return self.kernel.svc_arguments(**self.values)
+
+
+class KernelCache:
+    """The kernel matrices of one data set, shared by threads and left out of pickles.
+
+    The statistic is computed once and the last kernel matrix is kept, so trials that change only
+    costs build no matrix at all. A matrix that several threads ask for at once is built by one.
+    Where matrices do not fit into the memory limit none is held: kernels are computed from the
+    features, block by block.
+
+    Parameters
+    ----------
+    kernel
+        A kernel with its defaults filled in.
+    X
+        Features, shape (l, d), or the kernel matrix for `Precomputed`.
+    memory_limit
+        Megabytes for matrices of l x l numbers.
+    """
+
+    def __init__(self, kernel: Kernel, X: Any, memory_limit: float | None = None) -> None:
+        self.kernel = kernel
+        self.X = X
+        self.memory_limit = default_memory_limit() if memory_limit is None else memory_limit
+        self._fixed = None if kernel.space else kernel.values({})
+        self._shifted: Memo[Any] = Memo(most=1)
+        self._statistic: Memo[FloatArray] = Memo(most=1)
+        self._matrix: Memo[KernelMatrix] = Memo(most=1)
+
+    def matrix(self, params: Params, rows: IndexArray | None = None) -> KernelBlocks:
+        """Return the kernel matrix of all rows, or of some of them in the given order."""
+        values = self.kernel.values(params) if self._fixed is None else self._fixed
+        count = self.X.shape[0]
+        if not self._fits(count):
+            if rows is not None and self._fits(len(rows)):
+                return self._build(self.kernel.statistic(self.X[rows]), values)
+            X = self._shifted.get((), lambda: self.kernel.shifted(self.X))
+            self.kernel.cross_statistic(X[:1], X[:1])  # raises if the kernel has no blocks
+            return FeatureKernel(self.kernel, X if rows is None else X[rows], values)
+        key = _key({name: values[name] for name in self.kernel.space})
+        if self._fixed is not None:
+            # One matrix for all trials: what it is made of is not needed again.
+            K = self._matrix.get(key, lambda: self._build(self.kernel.statistic(self.X), values))
+            return K if rows is None else KernelMatrix(K.block(rows, rows))
+        statistic = self._statistic.get((), lambda: self.kernel.statistic(self.X))
+        if rows is not None and not self._matrix.holds(key):
+            # Widths differ from trial to trial: build no more than this one looks at.
+            return self._build(self.kernel.restrict(statistic, rows), values)
+        K = self._matrix.get(key, lambda: self._build(statistic, values))
+        return K if rows is None else KernelMatrix(K.block(rows, rows))
+
+    def _fits(self, count: int) -> bool:
+        """Tell whether the matrices of so many rows fit into the memory limit."""
+        if isinstance(self.kernel, Precomputed):
+            return True  # it is there already
+        matrices = 1.0 if self._fixed is not None else 2.0
+        # LIBSVM keeps one of its own in single precision.
+        return 8e-6 * (matrices + 0.5) * count**2 <= self.memory_limit
+
+    def _build(self, statistic: FloatArray, values: dict[str, Any]) -> KernelMatrix:
+        with np.errstate(over="ignore", invalid="ignore"):
+            K = self.kernel.matrix(statistic, **values)
+        check_overflow(K, f"kernel values with {values}", "use smaller kernel parameters")
+        return KernelMatrix(K)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KernelCache, (self.kernel, self.X, self.memory_limit)
+
+
+def default_memory_limit() -> float:
+    """Return a quarter of the machine's memory, in megabytes."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return _UNKNOWN_MEMORY  # a system that does not tell
+    return total / 4e6
+
+
+def _key(values: dict[str, Any]) -> Any:
+    """Return what tells these values from others, also 1 from True, or a list before a change."""
+    try:
+        return pickle.dumps(values)
+    except (AttributeError, TypeError, pickle.PicklingError):
+        return object()  # a lambda, for instance: like no other, so that nothing is reused

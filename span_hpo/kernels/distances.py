@@ -1,0 +1,111 @@
+"""Distances and inner products of rows, of which kernels are functions."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from span_hpo.errors import SolverError
+from span_hpo.runtime import BoolArray, FloatArray, IndexArray
+
+_CANCELLED = 1e-6  # squared distances below this share of the norms are formed from differences
+_PAIRS_AT_ONCE = 100_000  # pairs of rows whose differences are held in memory together
+_ROWS_AT_ONCE = 1000  # whose products with all others are in memory twice for a moment
+_MEDIAN_ROWS = 2000  # rows that the default widths look at
+
+
+def check_overflow(matrix: FloatArray, what: str, remedy: str) -> None:
+    """Raise a `SolverError` if a number is not finite; the message says what to do about it."""
+    if not np.isfinite(matrix).all():
+        raise SolverError(f"The {what} overflow: {remedy}.")
+
+
+def products(X: Any, Z: Any) -> FloatArray:
+    """Return ``X Z'``, checked to be finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        products = _gram(X, Z)
+    check_overflow(products, "inner products of the rows", "scale the features")
+    return products
+
+
+def _gram(X: Any, Z: Any) -> FloatArray:
+    """Return ``X Z'`` as an array, of sparse rows block by block."""
+    if not issparse(X):
+        gram: FloatArray = X @ Z.T
+        return gram
+    gram = np.empty((X.shape[0], Z.shape[0]))
+    for start in range(0, len(gram), _ROWS_AT_ONCE):
+        block = slice(start, start + _ROWS_AT_ONCE)
+        gram[block] = (X[block] @ Z.T).toarray()
+    return gram
+
+
+def about_mean(X: Any) -> Any:
+    """Return features about their mean; sparse ones as they are, to stay sparse."""
+    return X if issparse(X) else X - X.mean(axis=0)
+
+
+def cross_squared_distances(X: Any, Z: Any) -> FloatArray:
+    """Return ``|x_i - z_j|^2``; close rows from their differences, as in `squared_distances`."""
+    squared: FloatArray = np.add.outer(squared_norms(X), squared_norms(Z))
+    cancelled = _CANCELLED * squared
+    squared -= 2 * products(X, Z)
+    for i, j, exact in _from_differences(X, Z, squared <= cancelled):
+        squared[i, j] = exact
+    return squared
+
+
+def _from_differences(
+    X: Any, Z: Any, close: BoolArray
+) -> Iterator[tuple[IndexArray, IndexArray, FloatArray]]:
+    """Yield pairs of close rows and their squared distances, some at a time."""
+    first, second = np.nonzero(close)
+    for start in range(0, len(first), _PAIRS_AT_ONCE):
+        i, j = first[start : start + _PAIRS_AT_ONCE], second[start : start + _PAIRS_AT_ONCE]
+        yield i, j, squared_norms(X[i] - Z[j])
+
+
+def squared_norms(X: Any) -> FloatArray:
+    """Return ``|x|^2`` of every row."""
+    with np.errstate(over="ignore"):
+        if issparse(X):
+            norms: FloatArray = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+        else:
+            norms = np.einsum("ij,ij->i", X, X)
+    return norms
+
+
+def some_rows(X: Any) -> Any:
+    """Return rows spread evenly over the data: enough to know a median."""
+    return X[:: -(-X.shape[0] // _MEDIAN_ROWS)]
+
+
+def typical_distance(distances: FloatArray) -> float:
+    """Return the median nonzero distance."""
+    nonzero = distances[distances > 0]
+    # Rows that all coincide have one kernel matrix, whatever the width.
+    return float(np.median(nonzero)) if len(nonzero) else 1.0
+
+
+def squared_distances(X: Any) -> FloatArray:
+    """Return ``|x_i - x_j|^2``, also of close rows with a relative error of about 1e-10.
+
+    ``|x|^2 + |z|^2 - 2 x'z`` is fast but loses what the norms share: the few pairs that it would
+    spoil, equal rows above all, are formed from their differences.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        X = about_mean(X)
+        norms = squared_norms(X)
+        squared = _gram(X, X)
+        # In place and by blocks of rows: there is never a second matrix of this size.
+        for start in range(0, len(squared), _ROWS_AT_ONCE):
+            block = slice(start, start + _ROWS_AT_ONCE)
+            part, sums = squared[block], norms[block, None] + norms
+            part *= -2
+            part += sums
+            check_overflow(part, "squared distances", "scale the features")
+            for i, j, exact in _from_differences(X[block], X, part <= _CANCELLED * sums):
+                part[i, j] = exact
+    np.fill_diagonal(squared, 0.0)
+    return squared

@@ -1,0 +1,365 @@
+"""Kernels and the matrices they give.
+
+A kernel splits in two: a statistic of the data that no hyperparameter touches (squared distances,
+inner products), computed once, and the map from it to the kernel matrix, computed anew only when a
+kernel parameter changes. That is what makes a trial cheaper than a fit on the features.
+"""
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from scipy.spatial.distance import pdist, squareform
+from sklearn.metrics.pairwise import laplacian_kernel
+
+from span_hpo.kernels.blocks import checked_matrix
+from span_hpo.kernels.distances import (
+    about_mean,
+    check_overflow,
+    cross_squared_distances,
+    products,
+    some_rows,
+    squared_distances,
+    squared_norms,
+    typical_distance,
+)
+from span_hpo.runtime import FloatArray, IndexArray, real, whole
+from span_hpo.space import Float, Hyperparameter, Params, Space, searched, value_of
+
+_TYPICAL_RANGE = 1e-300, 1e300  # (squared) distances for which a width can be written
+_HIGHEST_DEGREE = 1000
+
+
+@dataclass(frozen=True)
+class Kernel(ABC):
+    """A positive semi-definite kernel; its fields are its hyperparameters."""
+
+    @property
+    def space(self) -> Space:
+        """The hyperparameters that are searched."""
+        return searched(self._hyperparameters())
+
+    def values(self, params: Params) -> dict[str, Any]:
+        """Return the value of every hyperparameter, fixed or searched, checked."""
+        return {
+            name: self.check(name, value_of(setting, name, params))
+            for name, setting in self._hyperparameters().items()
+        }
+
+    def bind(self, X: Any) -> "Kernel":
+        """Return this kernel with defaults that depend on the data filled in."""
+        return self
+
+    def starts(self, X: Any) -> list[dict[str, Any]]:
+        """Return good guesses of some hyperparameters for these data."""
+        return [{}]
+
+    def check(self, name: str, value: Any) -> Any:
+        """Return the value of one hyperparameter, or raise ``ValueError``."""
+        return real(name, value, above=0)
+
+    @abstractmethod
+    def statistic(self, X: Any) -> FloatArray:
+        """Return what the kernel matrix is a function of, whatever the hyperparameters are."""
+
+    def shifted(self, X: Any) -> Any:
+        """Return features that give the same kernel, with less rounding if possible."""
+        return X
+
+    def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
+        """Return the statistic of the rows of X with those of Z."""
+        raise ValueError(
+            f"`memory_limit` must allow for the whole kernel matrix with {type(self).__name__}."
+        )
+
+    def restrict(self, statistic: FloatArray, rows: IndexArray) -> FloatArray:
+        """Return the statistic of some of the rows."""
+        return statistic[np.ix_(rows, rows)]
+
+    @abstractmethod
+    def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
+        """Return the kernel matrix of a statistic (of any shape), as a new array or itself."""
+
+    @abstractmethod
+    def svc_arguments(self, **values: Any) -> dict[str, Any]:
+        """Return the arguments that give scikit-learn's ``SVC`` the same kernel."""
+
+    def _hyperparameters(self) -> dict[str, Any]:
+        return {own.name: getattr(self, own.name) for own in fields(self)}
+
+
+@dataclass(frozen=True)
+class RBF(Kernel):
+    """``K(x, z) = exp(-gamma |x - z|^2)``.
+
+    Parameters
+    ----------
+    gamma
+        Inverse width; by default searched over [0.01, 100] divided by the median nonzero squared
+        distance of the data (of rows spread evenly over them, if there are more than 2,000).
+    """
+
+    gamma: Hyperparameter | None = None
+
+    def bind(self, X: Any) -> "RBF":
+        """Return this kernel with the default range of `gamma` filled in."""
+        if self.gamma is not None:
+            return self
+        return replace(self, gamma=_width_range(squared_distances(some_rows(X))))
+
+    def starts(self, X: Any) -> list[dict[str, Any]]:
+        """Return one over the number of features, and over the median squared distance."""
+        return _starting_widths(X, squared_distances(some_rows(X)))
+
+    def statistic(self, X: Any) -> FloatArray:
+        """Return the squared distances."""
+        return squared_distances(X)
+
+    def shifted(self, X: Any) -> Any:
+        """Return the features about their mean, where they do not have to stay sparse."""
+        return about_mean(X)
+
+    def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
+        """Return the squared distances of the rows of X from those of Z."""
+        return cross_squared_distances(X, Z)
+
+    def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
+        """Return ``exp(-gamma D^2)``."""
+        return _exponential(statistic, values["gamma"])
+
+    def svc_arguments(self, **values: Any) -> dict[str, Any]:
+        """Return the arguments of an ``SVC`` with this kernel."""
+        return {"kernel": "rbf", "gamma": values["gamma"]}
+
+
+@dataclass(frozen=True)
+class Laplacian(Kernel):
+    """``K(x, z) = exp(-gamma |x - z|_1)``.
+
+    Parameters
+    ----------
+    gamma
+        Inverse width; by default searched over [0.01, 100] divided by the median nonzero distance
+        (sum of absolute differences) of the data.
+    """
+
+    gamma: Hyperparameter | None = None
+
+    def bind(self, X: Any) -> "Laplacian":
+        """Return this kernel with the default range of `gamma` filled in."""
+        if self.gamma is not None:
+            return self
+        return replace(self, gamma=_width_range(self.statistic(some_rows(X))))
+
+    def starts(self, X: Any) -> list[dict[str, Any]]:
+        """Return one over the number of features, and over the median distance."""
+        return _starting_widths(X, self.statistic(some_rows(X)))
+
+    def statistic(self, X: Any) -> FloatArray:
+        """Return the sums of absolute differences."""
+        if issparse(X):
+            raise TypeError(
+                "`X` must be dense for the laplacian kernel, got a sparse matrix: pass X.toarray()."
+            )
+        return np.ascontiguousarray(squareform(pdist(X, "cityblock")))
+
+    def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
+        """Return ``exp(-gamma D)``."""
+        return _exponential(statistic, values["gamma"])
+
+    def svc_arguments(self, **values: Any) -> dict[str, Any]:
+        """Return the arguments of an ``SVC`` with this kernel."""
+        return {"kernel": functools.partial(laplacian_kernel, gamma=values["gamma"])}
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """``K(x, z) = x'z``."""
+
+    def statistic(self, X: Any) -> FloatArray:
+        """Return the inner products."""
+        return products(X, X)
+
+    def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
+        """Return the inner products of the rows of X with those of Z."""
+        return products(X, Z)
+
+    def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
+        """Return the inner products themselves."""
+        return statistic
+
+    def svc_arguments(self, **values: Any) -> dict[str, Any]:
+        """Return the arguments of an ``SVC`` with this kernel."""
+        return {"kernel": "linear"}
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """``K(x, z) = (gamma x'z + coef0)^degree``.
+
+    Parameters
+    ----------
+    degree
+        Whole number from 1 to 1000.
+    gamma
+        Scale of the inner products; by default searched over [0.01, 10] divided by the median
+        nonzero squared norm of the rows.
+    coef0
+        Offset, not negative: a negative one may give a kernel that is not positive semi-definite.
+    """
+
+    degree: Hyperparameter = 3
+    gamma: Hyperparameter | None = None
+    coef0: Hyperparameter = 1.0
+
+    def bind(self, X: Any) -> "Polynomial":
+        """Return this kernel with the default range of `gamma` filled in."""
+        if self.gamma is not None:
+            return self
+        norms = squared_norms(X)
+        check_overflow(norms, "squared norms of the rows", "scale the features")
+        return replace(self, gamma=_width_range(norms, highest=10.0))
+
+    def starts(self, X: Any) -> list[dict[str, Any]]:
+        """Return one over the number of features, and over the median squared norm."""
+        return _starting_widths(X, squared_norms(X))
+
+    def check(self, name: str, value: Any) -> Any:
+        """Return the value of one hyperparameter, or raise ``ValueError``."""
+        if name == "degree":
+            return whole(name, value, at_least=1, at_most=_HIGHEST_DEGREE)
+        if name == "coef0":
+            return real(name, value, at_least=0)
+        return super().check(name, value)
+
+    def statistic(self, X: Any) -> FloatArray:
+        """Return the inner products."""
+        return products(X, X)
+
+    def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
+        """Return the inner products of the rows of X with those of Z."""
+        return products(X, Z)
+
+    def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
+        """Return ``(gamma x'z + coef0)^degree``."""
+        power: FloatArray = (values["gamma"] * statistic + values["coef0"]) ** values["degree"]
+        return power
+
+    def svc_arguments(self, **values: Any) -> dict[str, Any]:
+        """Return the arguments of an ``SVC`` with this kernel."""
+        return {"kernel": "poly", **values}
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """The kernel matrix itself is given in place of the features."""
+
+    def bind(self, X: Any) -> "Precomputed":
+        """Return this kernel, if the given matrix can be one."""
+        if issparse(X):
+            raise TypeError("`X` must be a dense kernel matrix, got a sparse one.")
+        checked_matrix(X, "X")
+        return self
+
+    def statistic(self, X: Any) -> FloatArray:
+        """Return the given matrix, symmetric to the last bit."""
+        return checked_matrix(X, "X").values
+
+    def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
+        """Return the given matrix."""
+        return statistic
+
+    def svc_arguments(self, **values: Any) -> dict[str, Any]:
+        """Return the arguments of an ``SVC`` with this kernel."""
+        return {"kernel": "precomputed"}
+
+
+@dataclass(frozen=True)
+class FunctionKernel(Kernel):
+    """``K(x, z)`` by a function of the user's; a bare callable becomes one of these.
+
+    Parameters
+    ----------
+    function
+        Called as ``function(X, Z, **hyperparameters)`` with arrays of shape (l, d) and (m, d);
+        returns shape (l, m). It must be positive semi-definite.
+    hyperparameters
+        Names with numbers or dimensions that are passed on, for instance
+        ``{"width": Float(0.1, 10, log=True)}``.
+    """
+
+    function: Callable[..., Any]
+    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def check(self, name: str, value: Any) -> Any:
+        """Return the value as it is: only the function knows what is right."""
+        return value
+
+    def statistic(self, X: Any) -> FloatArray:
+        """Return the rows themselves: nothing is known to be reusable."""
+        rows: FloatArray = X
+        return rows
+
+    def restrict(self, statistic: FloatArray, rows: IndexArray) -> FloatArray:
+        """Return some of the rows."""
+        return statistic[rows]
+
+    def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
+        """Return what the function gives for all pairs of rows, checked."""
+        K = checked_matrix(self.function(statistic, statistic, **values), "kernel").values
+        if len(K) != statistic.shape[0]:
+            raise ValueError(
+                f"`kernel` must return one row and column for each of {statistic.shape[0]} rows, "
+                f"got shape {K.shape}."
+            )
+        return K
+
+    def svc_arguments(self, **values: Any) -> dict[str, Any]:
+        """Return the arguments of an ``SVC`` with this kernel."""
+        return {"kernel": functools.partial(self.function, **values)}
+
+    def _hyperparameters(self) -> dict[str, Any]:
+        return dict(self.hyperparameters)
+
+
+_BY_NAME: dict[str, type[Kernel]] = {
+    "rbf": RBF,
+    "linear": Linear,
+    "poly": Polynomial,
+    "laplacian": Laplacian,
+    "precomputed": Precomputed,
+}
+
+
+def as_kernel(kernel: Any) -> Kernel:
+    """Return the kernel that a user means by a name, a kernel object or a callable."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, str) and kernel in _BY_NAME:
+        return _BY_NAME[kernel]()
+    if callable(kernel) and not isinstance(kernel, type):
+        return FunctionKernel(kernel)
+    raise ValueError(
+        f"`kernel` must be one of {sorted(_BY_NAME)}, a kernel such as RBF(gamma=0.1) or a "
+        f"callable (X, Z) -> matrix, got {kernel!r}."
+    )
+
+
+def _exponential(distances: FloatArray, gamma: float) -> FloatArray:
+    K: FloatArray = distances * -gamma
+    return np.exp(K, out=K)
+
+
+def _starting_widths(X: Any, distances: FloatArray) -> list[dict[str, Any]]:
+    return [{"gamma": 1 / X.shape[1]}, {"gamma": 1 / typical_distance(distances)}]
+
+
+def _width_range(distances: FloatArray, highest: float = 100.0) -> Float:
+    typical = typical_distance(distances)
+    if not _TYPICAL_RANGE[0] < typical < _TYPICAL_RANGE[1]:
+        raise ValueError(f"`X` must be scaled: its rows are {typical:.1e} apart in the median.")
+    return Float(0.01 / typical, highest / typical, log=True)

@@ -1,0 +1,23 @@
+"""Leave-one-out: what a fit would say about each row without that row."""
+
+from span_hpo.loo.box_spans import box_squared_spans, largest_box_squared_span
+from span_hpo.loo.certificates import certified, upper_bounds
+from span_hpo.loo.methods import METHODS, LeaveOneOut, leave_one_out
+from span_hpo.loo.path import dual_path
+from span_hpo.loo.span_rule import free_squared_spans, span_exists
+from span_hpo.loo.stopping import TRIED, stopped_rows
+
+__all__ = [
+    "METHODS",
+    "TRIED",
+    "LeaveOneOut",
+    "box_squared_spans",
+    "certified",
+    "dual_path",
+    "free_squared_spans",
+    "largest_box_squared_span",
+    "leave_one_out",
+    "span_exists",
+    "stopped_rows",
+    "upper_bounds",
+]

@@ -1,0 +1,243 @@
+"""Spans under the box constraints: all of them, or only the largest.
+
+The span of a support vector p minimises ``|x_p - sum_i lambda_i x_i|^2`` over
+``sum_i lambda_i = 1`` and ``0 <= alpha_i + y_i y_p alpha_p lambda_i <= C_i``, i in I without p.
+"""
+
+import functools
+import heapq
+
+import numpy as np
+
+from span_hpo.errors import SolverError
+from span_hpo.loo.span_rule import span_exists
+from span_hpo.runtime import BoolArray, FloatArray, IndexArray, rows_of, runs_machine_code
+from span_hpo.solver import BoxQP, DualSolution, shortened_in_box
+
+_SINGLE_POINT = 1e-9  # slack of the sum, relative to the bounds, below which the box is one point
+_SUM_ROUNDING = 1e-9  # of lambda; what is off by more came out of a singular matrix
+_TIES = 1e-7  # relative: PIQP's value of a row that a bound leaves this close need not be known
+_PIVOTS = 20  # exchanges after which what was found must do
+_PAIR_STEPS = 100_000  # of pairs of variables, after which the same holds,
+_PAIR_GAP = 1e-10  # or at this gap between two rows, of a matrix with a unit mean diagonal
+
+
+def box_squared_spans(solution: DualSolution) -> FloatArray:
+    """Return squared spans under the box constraints, one quadratic program per support vector.
+
+    ``S_p^2 = min |x_p - sum_i lambda_i x_i|^2`` over ``sum_i lambda_i = 1`` and
+    ``0 <= alpha_i + y_i y_p alpha_p lambda_i <= C_i``, i in I without p. In the programs an
+    in-bound p stays among the variables with ``lambda_p = -1`` and the sum is 0, so that all of
+    them share one matrix.
+
+    Parameters
+    ----------
+    solution
+        A fit.
+
+    Returns
+    -------
+    Squared spans, shape (l,); 0 for zero rows, NaN where no ``lambda`` exists (`span_exists`).
+    They are never below the free spans.
+
+    Raises
+    ------
+    SolverError
+        If the kernel is not positive semi-definite, or a program cannot be solved.
+    """
+    squared = np.zeros(len(solution.problem))
+    support = rows_of(solution.alpha)
+    squared[support] = np.nan
+    if solution.in_bound.any():
+        box = _Box(solution)
+        for p in support[span_exists(solution)[support]]:
+            squared[p] = box.squared_span(p)
+    return squared
+
+
+def largest_box_squared_span(solution: DualSolution) -> float:
+    """Return the largest squared span of an in-bound row under the box constraints.
+
+    Every feasible ``lambda`` bounds its span from above. Rows are taken in falling order of such
+    bounds: first from the free minimum, drawn back into the box, then from exchanges of variables
+    between the box and its boundary, which mostly end at the minimum; where they do not, from pairs
+    of variables that move, if machine code does that. A quadratic program is solved only where all
+    of this leaves a row on top.
+
+    Parameters
+    ----------
+    solution
+        A fit.
+
+    Returns
+    -------
+    The largest of `box_squared_spans` over the in-bound rows that have one; 0 if there are none.
+
+    Raises
+    ------
+    SolverError
+        If the kernel is not positive semi-definite, or a program cannot be solved.
+    """
+    in_bound = rows_of(solution.in_bound)
+    with_span = rows_of(span_exists(solution)[in_bound])
+    if not len(with_span):
+        return 0.0
+    box = _Box(solution)
+    if len(with_span) <= 2:
+        return max(box.squared_span(p) for p in in_bound[with_span])
+    bounds = _UpperBounds(box)
+    # The greatest is on top: its bound, how it was found, and which in-bound row it is of.
+    heap = [(-bound, 0, k) for bound, k in zip(bounds.of_all()[with_span], with_span, strict=True)]
+    heapq.heapify(heap)
+    largest = 0.0
+    while heap and -heap[0][0] > largest * (1 + _TIES):
+        bound, step, k = heapq.heappop(heap)
+        if step == 0:
+            squared, is_minimum = bounds.of_row(k)
+            if is_minimum and squared <= -bound * (1 + _TIES):
+                largest = max(largest, squared)
+            else:
+                heapq.heappush(heap, (max(bound, -squared), 1, k))
+        elif step == 1 and runs_machine_code():
+            heapq.heappush(heap, (max(bound, -bounds.by_pairs(k)), 2, k))
+        else:
+            largest = max(largest, min(-bound, box.squared_span(in_bound[k])))
+    return largest
+
+
+class _Box:
+    """The programs of one fit; their matrix is set up once."""
+
+    def __init__(self, solution: DualSolution) -> None:
+        self.solution = solution
+        self.in_bound = rows_of(solution.in_bound)
+        problem = solution.problem
+        self.y, self.alpha = problem.y[self.in_bound], solution.alpha[self.in_bound]
+        self.room = problem.costs[self.in_bound] - self.alpha
+        self.G = solution.gram.centred(problem.K.block(self.in_bound, self.in_bound))
+
+    @functools.cached_property
+    def scaled(self) -> FloatArray:
+        """G with a unit mean diagonal."""
+        return self.G / self.solution.gram.scale
+
+    @functools.cached_property
+    def qp(self) -> BoxQP:
+        return BoxQP(self.scaled)
+
+    def limits(self, y_p: FloatArray, alpha_p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the least and greatest ``lambda`` of the in-bound rows, a column for each p."""
+        is_same = self.y[:, None] == y_p
+        give, take = self.alpha[:, None] / alpha_p, self.room[:, None] / alpha_p
+        return np.where(is_same, -give, -take), np.where(is_same, take, give)
+
+    def squared_span(self, p: int) -> float:
+        """Return the squared span of a support vector that has one."""
+        solution, gram, in_bound = self.solution, self.solution.gram, self.in_bound
+        problem = solution.problem
+        lower, upper = (side[:, 0] for side in self.limits(problem.y[[p]], solution.alpha[[p]]))
+        if solution.in_bound[p]:
+            lower[in_bound == p] = upper[in_bound == p] = -1.0
+            G_Ip, G_pp, total = np.zeros(len(in_bound)), 0.0, 0.0
+        else:
+            K_Ip = problem.K.block(in_bound, np.array([p]))
+            columns, squares = gram.about_centroid(K_Ip, problem.K.diagonal()[[p]])
+            G_Ip, G_pp, total = columns[:, 0], float(squares[0]), 1.0
+        if upper.sum() - total <= _SINGLE_POINT * np.abs(upper).sum():
+            found = upper
+        else:
+            try:
+                found = self.qp.solve(-G_Ip / gram.scale, total, lower, upper).x
+            except SolverError as error:
+                message = f"The box span of row {p} cannot be computed: {error}"
+                raise SolverError(message) from error
+        return max(0.0, float(G_pp - 2 * G_Ip @ found + found @ self.G @ found))
+
+
+class _UpperBounds:
+    """Squared lengths of feasible points, from above, for the in-bound rows of a fit.
+
+    Columns are the in-bound rows p. With ``lambda_p = -1`` and a sum of 0, the minimum of
+    ``lambda' G lambda`` over ``lambda_F = v`` is at ``A_:F (A_FF)^-1 v``, where A is
+    ``(M^-1)_II`` and F holds p and whatever else is fixed.
+    """
+
+    def __init__(self, box: _Box) -> None:
+        self.box = box
+        self.A = box.solution.gram.precision()
+        self.lower, self.upper = box.limits(box.y, box.alpha)
+        # Eqs. 44, 45 and 50 of the paper: everyone takes over the same share of the room there is.
+        self.shared = np.where(self.upper > 0, self.upper, 0.0)
+        np.fill_diagonal(self.shared, 0.0)
+        total = self.shared.sum(axis=0)
+        self.shared /= np.where(total > 0, total, 1.0)
+        for limits in (self.lower, self.upper, self.shared):
+            np.fill_diagonal(limits, -1.0)
+
+    def of_all(self) -> FloatArray:
+        """Return a bound for every row: the free minimum, drawn back into the box."""
+        everyone = np.arange(len(self.A))
+        points = self._feasible(-self.A / self.A.diagonal(), everyone)
+        squared: FloatArray = np.einsum("ij,ij->j", points, self.box.G @ points)
+        return np.maximum(squared, 0.0)
+
+    def of_row(self, k: int) -> tuple[float, bool]:
+        """Return a bound for the k-th row, and whether it is the minimum.
+
+        Variables that leave the box are fixed where they left it; fixed ones whose multiplier has
+        the wrong sign are set free.
+        """
+        lower, upper = self.lower[:, k], self.upper[:, k]
+        at_lower, at_upper = np.zeros(len(lower), bool), np.zeros(len(lower), bool)
+        at_lower[k] = True  # p itself: both limits are -1
+        ended = False
+        for _ in range(_PIVOTS):
+            fixed = rows_of(at_lower | at_upper)
+            values = np.where(at_lower, lower, upper)[fixed]
+            multipliers = _solved(self.A[np.ix_(fixed, fixed)], values)
+            point = self.A[:, fixed] @ multipliers
+            point[fixed] = values
+            below, above = point < lower, point > upper
+            below[fixed] = above[fixed] = False
+            wrong = np.where(at_lower[fixed], multipliers < 0, multipliers > 0)
+            wrong[fixed == k] = False
+            ended = not (below.any() or above.any() or wrong.any())
+            if ended:
+                break
+            at_lower[fixed[wrong]] = at_upper[fixed[wrong]] = False
+            at_lower |= below
+            at_upper |= above
+        is_minimum = ended and bool(abs(point.sum()) <= _SUM_ROUNDING)
+        found = point if is_minimum else self._feasible(point[:, None], np.array([k]))[:, 0]
+        return max(0.0, float(found @ self.box.G @ found)), is_minimum
+
+    def by_pairs(self, k: int) -> float:
+        """Return a bound for the k-th row, from pairs of variables that move within the box.
+
+        Slow to end, but nearly singular matrices do not keep it from progress.
+        """
+        start, lower, upper = (side[:, k] for side in (self.shared, self.lower, self.upper))
+        found = shortened_in_box(self.box.scaled, start, lower, upper, _PAIR_GAP, _PAIR_STEPS)
+        return max(0.0, float(found @ self.box.G @ found))
+
+    def _feasible(self, points: FloatArray, columns: IndexArray) -> FloatArray:
+        """Return points of the box on the way from the shared room to the given points."""
+        start = self.shared[:, columns]
+        is_sound = np.abs(points.sum(axis=0)) <= _SUM_ROUNDING
+        step = np.where(is_sound, points - start, 0.0)
+        room = np.where(step > 0, self.upper[:, columns] - start, start - self.lower[:, columns])
+        size = np.abs(step)
+        moves: BoolArray = size > room
+        share = np.divide(room, size, out=np.ones_like(size), where=moves).min(axis=0)
+        feasible: FloatArray = start + np.maximum(share, 0.0) * step
+        return feasible
+
+
+def _solved(A: FloatArray, values: FloatArray) -> FloatArray:
+    """Return ``A^-1 values``; the least of all solutions where A is singular."""
+    found: FloatArray
+    try:
+        found = np.linalg.solve(A, values).astype(float, copy=False)
+    except np.linalg.LinAlgError:
+        found = np.linalg.lstsq(A, values)[0].astype(float, copy=False)
+    return found

@@ -1,0 +1,178 @@
+"""Proofs of leave-one-out classes that need no path: bounds from any feasible point of the dual.
+
+``W(a)``, the largest dual value with ``alpha_p = a``, is concave, and ``1 - y_p f(x_p)`` is one of
+its supergradients. docs/theory.md has the proofs.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from span_hpo.kernels import largest_entry
+from span_hpo.runtime import BoolArray, FloatArray, IndexArray, rows_of, sums_of_others
+from span_hpo.solver import DualSolution, zero_width
+
+_CANDIDATES = 24  # rows that may take over what a row leaves: those with margins closest to 1
+_ROUNDING = 1e-14  # of a squared distance, relative to the largest kernel value
+_LEAST_ROOM = 1e-9  # beyond alpha_p, relative to it
+
+
+@dataclass(frozen=True, eq=False)
+class Proofs:
+    """What is known of the leave-one-out values of some rows, shape (k,) each; filled in place.
+
+    Attributes
+    ----------
+    margin
+        ``y_p f^p(x_p)``, or a bound that proves its sign.
+    exact
+        Whether the margin is the value itself.
+    proven
+        Whether the sign is proven; where it is not, the margin means nothing.
+    """
+
+    margin: FloatArray
+    exact: BoolArray
+    proven: BoolArray
+
+    @classmethod
+    def none(cls, count: int) -> "Proofs":
+        """Return proofs of nothing, to be filled in."""
+        return cls(np.zeros(count), np.zeros(count, dtype=bool), np.zeros(count, dtype=bool))
+
+    @property
+    def open(self) -> IndexArray:
+        """The positions that are not proven."""
+        return rows_of(~self.proven)
+
+    def put(self, positions: IndexArray, found: "Proofs") -> None:
+        """Fill in what was found for some of the positions."""
+        self.margin[positions] = found.margin
+        self.exact[positions] = found.exact
+        self.proven[positions] = found.proven
+
+
+def optimality_gaps(excess: FloatArray, alpha: FloatArray, costs: FloatArray) -> FloatArray:
+    """Return by how much each row may still raise the dual, at most; shape as the arguments.
+
+    With ``g = y f - 1`` that is ``max((-g_j)^+ (C_j - alpha_j), g_j^+ alpha_j)``, and the dual
+    is within the sum of its maximum.
+    """
+    gaps: FloatArray = np.maximum(-excess * (costs - alpha), excess * alpha)
+    return gaps
+
+
+def certified(solution: DualSolution, rows: IndexArray) -> Proofs:
+    """Prove what can be proven from the fit alone, solved or not.
+
+    Parameters
+    ----------
+    solution
+        A fit.
+    rows
+        Rows p, none of them the last of its class.
+
+    Returns
+    -------
+    The rows whose class is proven, with the bounds that prove it.
+    """
+    proofs = certified_errors(solution, rows)
+    todo = proofs.open
+    bounds = lower_bounds(solution, rows[todo])
+    success = bounds > zero_width(solution.margin_noise)
+    proofs.margin[todo[success]] = bounds[success]
+    proofs.proven[todo[success]] = True
+    return proofs
+
+
+def certified_errors(solution: DualSolution, rows: IndexArray) -> Proofs:
+    """Prove which of the rows are errors: wrong while they still have a say."""
+    bounds = upper_bounds(solution, rows)
+    proven = bounds < -zero_width(solution.margin_noise)
+    return Proofs(np.where(proven, bounds, 0.0), np.zeros(len(rows), dtype=bool), proven)
+
+
+def upper_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
+    """Return an upper bound of ``y_p f^p(x_p)`` for each of the given rows.
+
+    It is ``y_p f(x_p) + gap / alpha_p``, and infinity for zero rows.
+    """
+    alpha = solution.alpha[rows]
+    bounds = np.full(len(rows), np.inf)
+    np.divide(_gaps_of_others(solution)[rows], alpha, out=bounds, where=alpha > 0)
+    bounds += (solution.problem.y * solution.decision_values)[rows]
+    return bounds
+
+
+def _gaps_of_others(solution: DualSolution) -> FloatArray:
+    """Return how far the dual without p may be from its maximum, for each row p."""
+    gaps = optimality_gaps(solution.excess, solution.alpha, solution.problem.costs)
+    return sums_of_others(gaps)
+
+
+def lower_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
+    """Return a lower bound of ``y_p f^p(x_p)`` for each of the given rows.
+
+    For ``s > 0``, ``L = alpha_p + s`` and any ``lambda`` with sum 1 that keeps every
+    ``alpha_j + y_j y_p L lambda_j`` in its box, j other than p,
+
+    ``y_p f^p(x_p) >= y_p f(x_p)
+    - [L^2 |x_p - sum_j lambda_j x_j|^2 / 2 + L sum_j lambda_j y_j y_p g_j + gap] / s``.
+
+    Here s is ``alpha_p``, or more where the gap asks for it, and lambda is filled greedily with
+    the rows that cost least.
+    """
+    problem, alpha, y = solution.problem, solution.alpha, solution.problem.y
+    excess = solution.excess
+    gap = _gaps_of_others(solution)[rows]
+    bounds = np.full(len(rows), -np.inf)
+    for label in (-1.0, 1.0):
+        of_class = rows_of(y[rows] == label)
+        if not len(of_class):
+            continue
+        room = np.where(y == label, problem.costs - alpha, alpha)
+        able = rows_of(room)
+        if len(able) > _CANDIDATES:
+            able = able[np.argpartition(np.abs(excess[able]), _CANDIDATES)[:_CANDIDATES]]
+        if len(able):
+            price = label * y[able] * excess[able]
+            bounds[of_class] = _greedy_bounds(
+                solution, rows[of_class], able, room[able], price, gap[of_class]
+            )
+    return bounds
+
+
+def _greedy_bounds(
+    solution: DualSolution,
+    rows: IndexArray,
+    able: IndexArray,
+    room: FloatArray,
+    price: FloatArray,
+    gap: FloatArray,
+) -> FloatArray:
+    """Return the bounds for rows of one class.
+
+    `able` are rows that can take something over, up to their `room`; `price` is their
+    ``y_j y_p g_j``.
+    """
+    K, diagonal = solution.problem.K, solution.problem.K.diagonal()
+    margin = solution.problem.y[rows] * solution.decision_values[rows]
+    a = solution.alpha[rows]
+    K_pa, K_aa = K.block(rows, able), K.block(able, able)
+    room = np.where(rows[:, None] == able, 0.0, room)
+    squares = diagonal[rows, None] + diagonal[able] - 2 * K_pa
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wanted = a + np.fmax(a, np.sqrt(2 * gap / squares.mean(axis=1)))
+        L = np.minimum(wanted, room.sum(axis=1) * (1 - _LEAST_ROOM))
+        s = L - a
+        order = (0.5 * L[:, None] * squares + price).argsort(axis=1)
+        of_row = np.arange(len(rows))[:, None]
+        capacity = room[of_row, order] / L[:, None]
+        weights = np.empty_like(capacity)
+        before = capacity.cumsum(axis=1) - capacity
+        weights[of_row, order] = np.minimum(np.maximum(1 - before, 0.0), capacity)
+        square = diagonal[rows] + np.einsum("pa,pa->p", weights @ K_aa - 2 * K_pa, weights)
+        square = np.maximum(square, 0.0) + _ROUNDING * largest_entry(K)
+        bounds = margin - (0.5 * L**2 * square + L * (weights @ price) + gap) / s
+    # Without room beyond alpha_p there is no s > 0.
+    return np.where(s > _LEAST_ROOM * a, bounds, -np.inf)

@@ -1,0 +1,351 @@
+"""What the states prove at which paths have stopped.
+
+A path is only a way to find a point. Here its dual variables are taken as they are, margins are
+computed anew from the kernel, and a certificate or the KKT conditions are checked.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from span_hpo.loo.certificates import Proofs, optimality_gaps
+from span_hpo.loo.path.segments import (
+    BOUNDED,
+    END,
+    ERROR,
+    IN_BOUND,
+    PARKED,
+    SUCCESS,
+    ZERO,
+    Paths,
+    TableauColumns,
+    dual_variables,
+)
+from span_hpo.loo.path.tableau import PathState, Tableau
+from span_hpo.runtime import BoolArray, FloatArray, IndexArray, compiled
+from span_hpo.solver import offset_ends, violation_limit, zero_width
+
+_ROUNDED_UP = 1 + 1e-6  # of a movement on which it depends which rows are looked at
+_AT_BOUND = 1e-13  # relative to C_i and the largest alpha of the fit: closer is at the bound
+_CLEARLY_INSIDE = 1e-8  # the same: further is inside, whatever rounding has done,
+_NEARLY_AT_BOUND = 1e-5  # if it is also more than this, relative to C_i and the largest alpha now
+_OUTSIDE = 1e-11  # relative to the largest alpha of the fit: how far alpha may leave its box
+_IMBALANCE = 1e-7  # relative to alpha_p: how far sum(y alpha) may be from 0
+
+
+class Limits(NamedTuple):
+    """What rounding may do to margins, in units of the margin.
+
+    Attributes
+    ----------
+    violation
+        Of the KKT conditions, at the end of a path.
+    zero
+        How far from 0 a bound must be to prove a sign.
+    """
+
+    violation: float
+    zero: float
+
+    @classmethod
+    def of(cls, noise: float) -> "Limits":
+        """Return the limits for a fit whose decision values are rounded by `noise`."""
+        return cls(violation_limit(noise), zero_width(noise))
+
+
+def checked_paths(tableau: Tableau, paths: Paths, limits: Limits) -> Proofs:
+    """Return what the states of paths prove: nothing, where they have not come to an outcome."""
+    found = Proofs.none(len(paths.row))
+    stopped = np.flatnonzero(np.isin(paths.outcome, (ERROR, SUCCESS, END)))
+    state, rows, width = tableau.state, tableau.rows, paths.own.shape[1]
+    excess, alpha, costs = state.excess[rows], state.alpha[rows], tableau.problem.costs[rows]
+    moves, offset_free = _movements(tableau.table, paths, stopped, excess[:width])
+    # The largest movements, in units of the kernel, rounded up.
+    moves = moves[~offset_free].max(axis=0, initial=0.0) * _ROUNDED_UP + limits.zero
+    moves[0] /= math.sqrt(tableau.unit)
+    concerned = np.abs(excess) <= moves[1] + moves[0] * tableau.centroid_distances
+    concerned |= (excess < 0) & (alpha < costs) | (excess > 0) & (alpha > 0)
+    concerned[:width] = True
+    everyone = np.ones(len(rows), dtype=bool)  # any row may limit a free offset
+    for some, seen, allowed in (
+        (stopped[~offset_free], concerned, moves),
+        (stopped[offset_free], everyone, np.full(2, np.inf)),
+    ):
+        if len(some):
+            view = view_of(tableau, paths, some, np.flatnonzero(seen), allowed)
+            _check_paths(
+                view, tableau.table, paths, some, limits, found.margin, found.exact, found.proven
+            )
+    return found
+
+
+def state_of(tableau: Tableau, paths: Paths, k: int) -> PathState:
+    """Return where a path stands, on all rows."""
+    view = view_of(tableau, paths, np.array([k]), np.arange(len(tableau.rows)), np.full(2, np.inf))
+    point = _point(view, tableau.table, paths, k, 0)
+    p, kind = tableau.rows[paths.row[k]], paths.kind[k]
+    alpha, excess = tableau.state.alpha.copy(), tableau.state.excess.copy()
+    alpha[view.rows], excess[view.rows] = point.alpha, point.excess
+    alpha[p], excess[p] = paths.remaining[k] / tableau.unit, point.margin - 1
+    in_bound = np.zeros(len(alpha), dtype=bool)
+    in_bound[tableau.rows[: len(kind)]] = (kind == IN_BOUND) | (kind == PARKED)
+    return PathState(alpha, excess, in_bound)
+
+
+def _offset_holders(
+    table: TableauColumns, paths: Paths, k: int, alpha: FloatArray
+) -> tuple[BoolArray, bool]:
+    """Tell which watched rows hold the offset where path k stands, and if all are at a bound.
+
+    A row holds the offset if it is clearly inside its box. If none does and all that are IN_BOUND
+    are at a bound, the offset is free; in between it cannot be told.
+    """
+    kind, costs = paths.kind[k], table.costs[: len(alpha)]
+    in_bound = (kind == IN_BOUND) | (kind == PARKED)
+    room = np.minimum(alpha, costs - alpha)
+    size, size_now = np.minimum(costs, table.alpha.max()), np.minimum(costs, alpha.max())
+    holders = in_bound & (room > np.maximum(_CLEARLY_INSIDE * size, _NEARLY_AT_BOUND * size_now))
+    return holders, not (in_bound & (np.abs(room) > _AT_BOUND * size)).any()
+
+
+@compiled(dual_variables, _offset_holders)
+def _movements(
+    table: TableauColumns, paths: Paths, some: IndexArray, start: FloatArray
+) -> tuple[FloatArray, BoolArray]:
+    """Return how far some of the paths have gone, and whether their ends leave the offset free.
+
+    Between two states the decision value of a row moves by at most as much as that of the centroid
+    of the base rows, plus the distance of the row from the centroid times the movement ``|w - w'|``
+    of the weight vector; ``|w - w'|^2 = sum_j (alpha_j - alpha'_j) (g_j - g'_j)``, a sum over rows
+    whose alpha has changed. Here by the account of the path; `_check_paths` verifies it.
+
+    Parameters
+    ----------
+    table, paths, some
+        The paths.
+    start
+        ``g`` of the watched rows at the start.
+
+    Returns
+    -------
+    The movements of the weight vector (in units of the tableau) and of the centroid, shape (k, 2),
+    and the mask, shape (k,).
+    """
+    n, width = table.n_base, len(start)
+    moves = np.zeros((len(some), 2))
+    offset_free = np.zeros(len(some), dtype=np.bool_)
+    for i in range(len(some)):
+        k = some[i]
+        p, kind = paths.row[k], paths.kind[k]
+        alpha = dual_variables(table, paths, k)
+        change = ((kind == ZERO) | (kind == BOUNDED)) * paths.value[k] - start
+        change *= kind != PARKED
+        change_of_p = paths.margin[k] - paths.start_margin[k]
+        if p < width:
+            change[p] = change_of_p
+        square = ((alpha - table.alpha[:width]) * change).sum()
+        if p >= width:
+            square += (paths.remaining[k] - table.alpha[p]) * change_of_p
+        moves[i, 0] = np.sqrt(max(square, 0.0))
+        moves[i, 1] = np.abs((table.y[:n] * change[:n]).sum()) / n
+        if paths.outcome[k] == END:
+            holders, at_bounds = _offset_holders(table, paths, k, alpha)
+            offset_free[i] = at_bounds and not holders.any()
+    return moves, offset_free
+
+
+class View(NamedTuple):
+    """The rows on which the states of some paths are computed anew from their dual variables.
+
+    Attributes
+    ----------
+    rows
+        The rows, shape (v,); the first w are those that paths watch, in tableau order.
+    place
+        Where the removed row of each path is among them, -1 if it is not, shape (k,).
+    unit
+        The unit of the kernel in the tableau.
+    y, costs, alpha, excess
+        Of the rows at the start of the paths, shape (v,).
+    changed, changed_of_p
+        Change of ``y alpha`` of the watched rows without p and of p, in units of the tableau, shape
+        (k, w) and (k,).
+    products, products_of_p
+        Kernel times these changes, of the rows and of p, shape (k, v) and (k,).
+    allowed
+        Movements of the weight vector and of the centroid beyond which other rows count too.
+    """
+
+    rows: IndexArray
+    place: IndexArray
+    unit: float
+    y: FloatArray
+    costs: FloatArray
+    alpha: FloatArray
+    excess: FloatArray
+    changed: FloatArray
+    changed_of_p: FloatArray
+    products: FloatArray
+    products_of_p: FloatArray
+    allowed: FloatArray
+
+
+def view_of(
+    tableau: Tableau, paths: Paths, some: IndexArray, positions: IndexArray, allowed: FloatArray
+) -> View:
+    """Return the view of some paths on the rows at the given positions of the tableau."""
+    problem, state, n = tableau.problem, tableau.state, tableau.table.n_base
+    at, width = paths.row[some], paths.own.shape[1]
+    rows, removed = tableau.rows[positions], tableau.rows[at]
+    place = np.full(len(tableau.rows), -1, dtype=np.intp)
+    place[positions] = np.arange(len(positions))
+    changed = _changes(tableau.table, paths, some)
+    changed_of_p = problem.y[removed] * (paths.remaining[some] - tableau.table.alpha[at])
+    K_p = problem.K.block(removed, rows)
+    products_of_p = np.einsum("kj,kj->k", changed, K_p[:, :width])
+    products_of_p += changed_of_p * problem.K.diagonal()[removed]
+    products = changed[:, :n] @ problem.K.block(rows[:n], rows)
+    # Of the other rows few move on each path.
+    moved = n + np.flatnonzero(changed[:, n:].any(axis=0))
+    if len(moved):
+        products += csr_array(changed[:, moved]) @ problem.K.block(rows[moved], rows)
+    K_p *= changed_of_p[:, None]
+    products += K_p
+    products /= tableau.unit
+    return View(
+        rows=rows,
+        place=place[at],
+        unit=tableau.unit,
+        y=problem.y[rows],
+        costs=problem.costs[rows],
+        alpha=state.alpha[rows],
+        excess=state.excess[rows],
+        changed=changed,
+        changed_of_p=changed_of_p,
+        products=products,
+        products_of_p=products_of_p / tableau.unit,
+        allowed=allowed,
+    )
+
+
+@compiled(dual_variables)
+def _changes(table: TableauColumns, paths: Paths, some: IndexArray) -> FloatArray:
+    """Return how ``y alpha`` of the watched rows but p has changed on some of the paths."""
+    width = paths.own.shape[1]
+    changed = np.empty((len(some), width))
+    for i in range(len(some)):
+        k = some[i]
+        alpha = dual_variables(table, paths, k)
+        changed[i] = table.y[:width] * (alpha - table.alpha[:width])
+        if paths.row[k] < width:
+            changed[i, paths.row[k]] = 0.0
+    return changed
+
+
+class _CheckedState(NamedTuple):
+    """Where a path stands, on the rows of a view.
+
+    Attributes
+    ----------
+    alpha, excess
+        Dual variables and ``g = y f - 1``, shape (v,); ``g_p`` is 0, it has no condition.
+    margin
+        ``y_p f(x_p)``.
+    worst_in_bound
+        The largest ``|g|`` of rows that are IN_BOUND.
+    sound
+        Whether it is clear if the offset is free, the dual variables are feasible, and rows outside
+        the view do not count.
+    """
+
+    alpha: FloatArray
+    excess: FloatArray
+    margin: float
+    worst_in_bound: float
+    sound: bool
+
+
+def _point(view: View, table: TableauColumns, paths: Paths, k: int, i: int) -> _CheckedState:
+    """Return where path k stands, which is number i of the view."""
+    y, costs, place, n = view.y, view.costs, view.place[i], table.n_base
+    y_p = table.y[paths.row[k]]
+    own = dual_variables(table, paths, k)
+    width = len(own)
+    limit = table.costs[:width]
+    in_bound = paths.kind[k] == IN_BOUND
+    holders, at_bounds = _offset_holders(table, paths, k, own)
+    count = holders.sum()
+    changed, products = view.changed[i], view.products[i]
+    imbalance = np.abs(changed.sum() + view.changed_of_p[i])
+    outside = (in_bound * np.maximum(-own, own - limit)).max()
+    sound = imbalance <= _IMBALANCE * paths.whole[k] and outside <= _OUTSIDE * table.alpha.max()
+    own = np.minimum(np.maximum(own, 0.0), limit)
+    if count == 0 and at_bounds:
+        own = np.where(in_bound, np.where(own < limit - own, 0.0, limit), own)
+    alpha = view.alpha.copy()
+    alpha[:width] = own / view.unit
+    excess = view.excess + y * products
+    margin = paths.start_margin[k] + y_p * view.products_of_p[i]
+    if count > 0:
+        # Rows inside have margin 1.
+        shift = -(holders * y[:width] * excess[:width]).sum() / count
+    elif paths.outcome[k] == END:
+        # No row holds the offset: the middle of what they allow.
+        sound = sound and at_bounds
+        lower, upper = offset_ends(y, costs, alpha, y + y * excess)
+        if place >= 0:
+            lower[place], upper[place] = -np.inf, np.inf
+        shift = (lower.max() + upper.min()) / 2
+    else:
+        shift = y_p * (paths.margin[k] - margin)
+    square = (changed * products[:width]).sum() + view.changed_of_p[i] * view.products_of_p[i]
+    movement = np.sqrt(max(square, 0.0) / view.unit)
+    sound = sound and movement <= view.allowed[0]
+    sound = sound and np.abs(products[:n].sum() / n + shift) <= view.allowed[1]
+    excess += shift * y
+    margin += y_p * shift
+    if place >= 0:
+        excess[place] = 0.0
+    worst_in_bound = (in_bound * np.abs(excess[:width])).max()
+    return _CheckedState(alpha, excess, margin, worst_in_bound, sound)
+
+
+@compiled(dual_variables, offset_ends, optimality_gaps, _offset_holders, _point)
+def _check_paths(
+    view: View,
+    table: TableauColumns,
+    paths: Paths,
+    some: IndexArray,
+    limits: Limits,
+    margins: FloatArray,
+    exact: BoolArray,
+    proven: BoolArray,
+) -> None:
+    """Fill in what the states of some of the paths prove.
+
+    The error certificate is ``y_p f(x_p) + gap / alpha_p < 0``, the success certificate that of
+    `span_hpo.certificates`. At the end of a path the state itself is the solution without p, if it
+    fulfils the KKT conditions, however it was reached.
+    """
+    costs, unit = view.costs, view.unit
+    for i in range(len(some)):
+        k = some[i]
+        point = _point(view, table, paths, k, i)
+        alpha, excess = point.alpha, point.excess
+        if not point.sound:
+            continue
+        if paths.outcome[k] == END:
+            worst = max((-excess * (alpha < costs)).max(), (excess * (alpha > 0)).max())
+            margins[k] = point.margin
+            exact[k] = proven[k] = worst <= limits.violation
+            continue
+        gap = optimality_gaps(excess, alpha, costs).sum() * unit
+        if paths.outcome[k] == ERROR:
+            margins[k] = point.margin + gap / paths.remaining[k]
+            proven[k] = margins[k] < -limits.zero
+        else:
+            lost = (gap + paths.weight[k] * point.worst_in_bound) / paths.beyond[k]
+            margins[k] = paths.bound[k] + (point.margin - paths.margin[k]) - lost
+            proven[k] = margins[k] > limits.zero

@@ -1,0 +1,37 @@
+"""What knows nothing of SVMs: arrays, checks, threads, results kept once, printing, compilation."""
+
+from span_hpo.runtime.arrays import (
+    Array,
+    BoolArray,
+    FloatArray,
+    IndexArray,
+    read_only,
+    rows_of,
+    sums_of_others,
+    weighted_mean,
+)
+from span_hpo.runtime.checks import real, whole
+from span_hpo.runtime.compilation import compiled, interpreted, runs_machine_code
+from span_hpo.runtime.memo import Memo
+from span_hpo.runtime.printing import Printable, counted
+from span_hpo.runtime.threads import one_blas_thread
+
+__all__ = [
+    "Array",
+    "BoolArray",
+    "FloatArray",
+    "IndexArray",
+    "Memo",
+    "Printable",
+    "compiled",
+    "counted",
+    "interpreted",
+    "one_blas_thread",
+    "read_only",
+    "real",
+    "rows_of",
+    "runs_machine_code",
+    "sums_of_others",
+    "weighted_mean",
+    "whole",
+]

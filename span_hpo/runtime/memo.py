@@ -1,0 +1,51 @@
+"""Results that several threads may want, each computed once."""
+
+import threading
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Memo(Generic[T]):
+    """Results by key: the first thread that asks computes, others wait for it.
+
+    A computation that fails is forgotten, so that the next one who asks tries again.
+
+    Parameters
+    ----------
+    most
+        How many to keep, the latest; by default all.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._futures: dict[Hashable, Future[T]] = {}
+
+    def holds(self, key: Hashable) -> bool:
+        """Tell whether the result for `key` is there or on its way."""
+        with self._lock:
+            return key in self._futures
+
+    def get(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return the result for `key`."""
+        own: Future[T] = Future()
+        try:
+            with self._lock:
+                future = self._futures.setdefault(key, own)
+                if self._most is not None:
+                    for old in list(self._futures)[: -self._most]:
+                        del self._futures[old]
+            if future is not own:
+                return future.result()
+            result = compute()
+        except BaseException as error:
+            with self._lock:
+                if self._futures.get(key) is own:
+                    del self._futures[key]
+            own.set_exception(error)
+            raise
+        own.set_result(result)
+        return result

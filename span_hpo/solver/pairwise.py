@@ -1,0 +1,156 @@
+"""Several classes, as LIBSVM has them: one fit for each pair, and a vote.
+
+The pairs of classes (r, s), r < s, are in the order (0, 1), (0, 2), ..., (1, 2), and so on. In the
+fit of a pair class s is +1, so that a positive decision value is a vote for s.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from span_hpo.kernels import KernelBlocks, kernel_times, subset
+from span_hpo.runtime import Array, BoolArray, FloatArray, IndexArray, read_only, rows_of
+from span_hpo.solver.fit import solve
+from span_hpo.solver.problem import DualSolution, Problem
+
+
+@dataclass(frozen=True, eq=False)
+class PairwiseSolution:
+    """The fits of all pairs of classes.
+
+    Attributes
+    ----------
+    codes
+        Class of each row, shape (l,), from 0 to k - 1.
+    rows
+        For each pair, the rows of its two classes.
+    solutions
+        For each pair, its fit; the order of its rows is that in `rows`.
+    decision_values
+        Of every row by every fit, shape (l, k (k - 1) / 2).
+    """
+
+    codes: IndexArray
+    rows: tuple[IndexArray, ...]
+    solutions: tuple[DualSolution, ...]
+    decision_values: FloatArray
+
+    @property
+    def converged(self) -> bool:
+        """Whether all fits have converged."""
+        return all(solution.converged for solution in self.solutions)
+
+    @property
+    def n_support(self) -> int:
+        """The number of rows that are a support vector of some fit."""
+        return self._in_some_fit([solution.alpha > 0 for solution in self.solutions])
+
+    @property
+    def n_in_bound(self) -> int:
+        """The number of rows that are an in-bound support vector of some fit."""
+        return self._in_some_fit([solution.in_bound for solution in self.solutions])
+
+    def _in_some_fit(self, masks: list[BoolArray]) -> int:
+        found = np.zeros(len(self.codes), dtype=bool)
+        for rows, mask in zip(self.rows, masks, strict=True):
+            found[rows[mask]] = True
+        return int(np.count_nonzero(found))
+
+
+def pairs_of(n_classes: int) -> list[tuple[int, int]]:
+    """Return the pairs of classes in their order."""
+    return list(combinations(range(n_classes), 2))
+
+
+def rows_of_pairs(codes: Array) -> Iterator[tuple[IndexArray, FloatArray]]:
+    """Yield the rows of every pair of classes, and their labels: +1 for the second class."""
+    for first, second in pairs_of(int(codes.max()) + 1):
+        rows = rows_of((codes == first) | (codes == second))
+        yield rows, np.where(codes[rows] == second, 1.0, -1.0)
+
+
+def solve_classes(
+    K: KernelBlocks, codes: IndexArray, costs: FloatArray, *, tol: float, max_iter: int
+) -> DualSolution | PairwiseSolution:
+    """Fit a weighted SVM of two classes, or of every pair of more; arguments as `solve_pairs`."""
+    if codes.max() > 1:
+        return solve_pairs(K, codes, costs, tol=tol, max_iter=max_iter)
+    y = np.where(codes > 0, 1.0, -1.0)
+    return solve(Problem.of_checked(K, y, costs), tol=tol, max_iter=max_iter)
+
+
+def solve_pairs(
+    K: KernelBlocks, codes: IndexArray, costs: FloatArray, *, tol: float, max_iter: int
+) -> PairwiseSolution:
+    """Fit a weighted SVM for every pair of classes.
+
+    Parameters
+    ----------
+    K
+        Kernel matrix of all rows, of which the fits look at parts.
+    codes
+        Class of each row, shape (l,), from 0 to k - 1.
+    costs
+        Upper bound of every dual variable, shape (l,), the same in all fits of the row; checked to
+        be positive somewhere in each class.
+    tol, max_iter
+        Stopping tolerance and step limit of a fit; see `solve`.
+    """
+    all_rows, solutions = [], []
+    pairs = list(rows_of_pairs(codes))
+    values = np.empty((len(codes), len(pairs)))
+    for column, (rows, y) in enumerate(pairs):
+        problem = Problem.of_checked(subset(K, rows), y, costs[rows])
+        solution = solve(problem, tol=tol, max_iter=max_iter)
+        support = np.flatnonzero(solution.alpha)
+        beta = (y * solution.alpha)[support]
+        values[:, column] = kernel_times(K, rows[support], beta) + solution.b
+        values[rows, column] = solution.decision_values
+        all_rows.append(rows)
+        solutions.append(solution)
+    return PairwiseSolution(codes, tuple(all_rows), tuple(solutions), read_only(values))
+
+
+def voted(codes: IndexArray, values: FloatArray) -> IndexArray:
+    """Return the class that the pairs elect for each row, as LIBSVM does.
+
+    A value of 0 is a vote for the second class of its pair, except for the row's own class, which
+    it votes against. A tie goes to the first class.
+
+    Parameters
+    ----------
+    codes
+        Class of each row, shape (l,).
+    values
+        Decision values of the pairs, shape (l, k (k - 1) / 2).
+    """
+    n_classes = (1 + math.isqrt(1 + 8 * values.shape[1])) // 2
+    votes = np.zeros((len(codes), n_classes), dtype=int)
+    for column, (first, second) in enumerate(pairs_of(n_classes)):
+        value = values[:, column]
+        for_second = (value > 0) | ((value == 0) & (codes != second))
+        votes[:, second] += for_second
+        votes[:, first] += ~for_second
+    winners: IndexArray = votes.argmax(axis=1)
+    return winners
+
+
+def is_wrong(y: FloatArray, values: FloatArray) -> BoolArray:
+    """Tell which rows get another class than their own by leave-one-out values.
+
+    Parameters
+    ----------
+    y
+        Labels -1 and +1, or the numbers of more than two classes, shape (l,).
+    values
+        Decision values, shape (l,), or of all pairs of classes.
+    """
+    if values.ndim == 1:
+        wrong: BoolArray = y * values <= 0
+    else:
+        codes = y.astype(int)
+        wrong = voted(codes, values) != codes
+    return wrong

@@ -1,0 +1,219 @@
+"""A weighted two-class SVM and its solution.
+
+    max  sum(alpha) - 1/2 sum_ij alpha_i alpha_j y_i y_j K_ij
+    s.t. 0 <= alpha_i <= C_i,  sum(y alpha) = 0
+
+With ``beta = y alpha``, ``F = K beta`` and ``f = F + b``, a row is *in-bound* if
+``0 < alpha_i < C_i``, *bounded* if ``alpha_i = C_i > 0``, and a *zero row* otherwise.
+"""
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from span_hpo.data import as_numbers, not_negative
+from span_hpo.kernels import (
+    KernelBlocks,
+    KernelMatrix,
+    as_kernel_blocks,
+    is_held,
+    largest_entry,
+    subset,
+)
+from span_hpo.runtime import Array, BoolArray, FloatArray, IndexArray, read_only, rows_of
+from span_hpo.solver.centred_gram import CentredGram, factored_gram
+from span_hpo.solver.offsets import OffsetLimits, offset_limits
+from span_hpo.solver.rounding import margin_noise, violation_limit
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The dual of a weighted two-class SVM.
+
+    Parameters
+    ----------
+    K
+        Kernel matrix, shape (l, l); or any object with ``len()``, ``diagonal()`` and
+        ``block(rows, columns)``, each an array of indices or ``slice(None)``, which is trusted to
+        be symmetric and finite. A float64 array is not copied: leave it unchanged.
+    y
+        Labels, shape (l,), -1 or +1.
+    costs
+        Upper bound ``C_i`` of every dual variable, shape (l,), finite, at least 0. Rows with cost
+        0 take no part in the fit. Both classes need a row with positive cost.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+    """
+
+    K: KernelBlocks
+    y: FloatArray
+    costs: FloatArray
+
+    def __post_init__(self) -> None:
+        K = as_kernel_blocks(self.K)
+        y = as_numbers(self.y, "y", len(K))
+        if not (np.abs(y) == 1.0).all():
+            raise ValueError(f"`y` must hold -1 and +1 only, got {np.unique(y)[:5].tolist()}.")
+        costs = checked_costs(self.costs, y)
+        for name, value in (("K", K), ("y", read_only(y)), ("costs", read_only(costs))):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of_checked(cls, K: KernelBlocks, y: FloatArray, costs: FloatArray) -> "Problem":
+        """Return the problem of parts that have been checked already."""
+        problem = object.__new__(cls)
+        for name, value in (("K", K), ("y", read_only(y)), ("costs", read_only(costs))):
+            object.__setattr__(problem, name, value)
+        return problem
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, rows: IndexArray) -> "Problem":
+        """Return the problem of some of the rows."""
+        # A copy: faster than a view for a matrix in memory, and all of it is needed.
+        K = KernelMatrix(self.K.block(rows, rows)) if is_held(self.K) else subset(self.K, rows)
+        return Problem.of_checked(K, self.y[rows], self.costs[rows])
+
+    def without(self, row: int) -> "Problem":
+        """Return the problem in which a row takes no part, on the same kernel matrix."""
+        costs = self.costs.copy()
+        costs[row] = 0.0
+        return Problem.of_checked(self.K, self.y, costs)
+
+
+def checked_costs(costs: Any, y: Array, classes: Array | None = None) -> FloatArray:
+    """Return the costs of all rows, if a fit is possible with them.
+
+    Parameters
+    ----------
+    costs
+        What is checked.
+    y
+        Labels -1 and +1, or numbers of classes, shape (l,).
+    classes
+        Labels of the numbered classes, for the message.
+
+    Raises
+    ------
+    ValueError
+        If a cost is negative or not finite, or a class has no row with positive cost.
+    """
+    numbers = not_negative(costs, "costs", len(y))
+    if numbers.all() and (y != y[0]).any():
+        return numbers
+    kept, present = np.unique(y[numbers > 0]), np.unique(y)
+    if len(kept) < max(2, len(present)):
+
+        def name(code: Any) -> str:
+            return f"{code:+.0f}" if classes is None else repr(classes.tolist()[int(code)])
+
+        if not len(kept):
+            only = "zeros"
+        elif len(kept) == 1:
+            only = f"rows of class {name(kept[0])}"
+        else:
+            only = f"zeros in class {name(np.setdiff1d(present, kept)[0])}"
+        raise ValueError(f"`costs` must be positive in some row of each class, got only {only}.")
+    return numbers
+
+
+@dataclass(frozen=True, eq=False)
+class DualSolution:
+    """Solution of a `Problem`, which it can check itself.
+
+    Attributes
+    ----------
+    problem
+        What was solved.
+    alpha
+        Dual variables, shape (l,).
+    b
+        Offset of the decision function; the middle of its interval where it is not unique.
+    decision_values
+        ``f(x_i)`` of every row, shape (l,).
+    in_bound, bounded
+        Masks of the two kinds of support vector, shape (l,).
+    converged
+        Whether the offset limits of all rows agree within ``2 tol``; without polish, whether
+        LIBSVM says that it finished.
+    tol, max_iter
+        What the fit was asked for.
+    """
+
+    problem: Problem
+    alpha: FloatArray
+    b: float
+    decision_values: FloatArray
+    in_bound: BoolArray
+    bounded: BoolArray
+    converged: bool
+    tol: float
+    max_iter: int
+
+    @property
+    def n_support(self) -> int:
+        """The number of support vectors."""
+        return int(np.count_nonzero(self.alpha))
+
+    @property
+    def n_in_bound(self) -> int:
+        """The number of in-bound support vectors."""
+        return int(np.count_nonzero(self.in_bound))
+
+    @functools.cached_property
+    def gram(self) -> CentredGram:
+        """The factored Gram matrix of the in-bound support vectors; needs at least one.
+
+        Raises
+        ------
+        SolverError
+            If the kernel is not positive semi-definite.
+        """
+        inside = rows_of(self.in_bound)
+        return factored_gram(self.problem.K.block(inside, inside))
+
+    @functools.cached_property
+    def margin_noise(self) -> float:
+        """How far rounding may move a decision value."""
+        return margin_noise(self.alpha, largest_entry(self.problem.K))
+
+    @property
+    def offset_limits(self) -> OffsetLimits:
+        """What every row says about the offset."""
+        F = self.decision_values - self.b
+        return offset_limits(self.problem.y, self.problem.costs, self.alpha, F)
+
+    @property
+    def b_unique(self) -> bool:
+        """Whether only one offset is optimal."""
+        lower, upper = self.offset_limits.interval
+        return bool(self.in_bound.any() or upper - lower <= self.margin_noise)
+
+    @functools.cached_property
+    def excess(self) -> FloatArray:
+        """``g = y f - 1`` of every row: 0 at the margin, shape (l,)."""
+        return read_only(self.problem.y * self.decision_values - 1)
+
+    @functools.cached_property
+    def is_optimal(self) -> bool:
+        """Whether the KKT conditions hold up to rounding, so that paths can start here."""
+        return self.converged and self.kkt_violation() <= violation_limit(self.margin_noise)
+
+    def kkt_violation(self) -> float:
+        """Return the largest violation of the KKT conditions, in units of the margin.
+
+        ``y f = 1`` for in-bound rows, ``y f <= 1`` for bounded and ``y f >= 1`` for zero rows with
+        positive cost; rows with cost 0 have no condition. The dual variables are in their box and
+        ``sum(y alpha)`` is 0 up to rounding in any case.
+        """
+        excess = self.excess
+        can_grow = self.alpha < self.problem.costs
+        can_fall = self.alpha > 0
+        violation = np.maximum(np.where(can_grow, -excess, 0), np.where(can_fall, excess, 0))
+        return float(violation.max())

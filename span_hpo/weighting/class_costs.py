@@ -1,0 +1,124 @@
+"""One cost for all rows, or one for each class."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from span_hpo.data import Dataset
+from span_hpo.runtime import FloatArray, real
+from span_hpo.space import Float, Hyperparameter, Params, Space, searched, value_of
+from span_hpo.weighting.products import ComposableWeighting
+
+COST_RANGE = Float(2.0**-6, 2.0**10, log=True)
+
+
+@dataclass(frozen=True)
+class UniformCost(ComposableWeighting):
+    """One cost for all rows: ``C_i = C``.
+
+    Parameters
+    ----------
+    C
+        The cost; positive.
+    """
+
+    C: Hyperparameter = COST_RANGE
+
+    @property
+    def space(self) -> Space:
+        """The parameters that are searched."""
+        return searched({"C": self.C})
+
+    def costs(self, data: Dataset, params: Params) -> FloatArray:
+        """Return ``C`` for every row."""
+        return np.full(len(data), real("C", value_of(self.C, "C", params), at_least=0))
+
+
+@dataclass(frozen=True)
+class ClassCosts(ComposableWeighting):
+    """One cost for each class.
+
+    The parameters are called ``C_`` and the label: ``C_-1``, ``C_1`` for labels -1 and 1,
+    ``C_bad``, ``C_good`` for strings. Characters outside ``[A-Za-z0-9_.+-]`` become ``_``; if two
+    names then agree they are ``C_0``, ``C_1`` in sorted order of the labels.
+
+    Parameters
+    ----------
+    per_class
+        A number or dimension for all classes, or one for each class: a mapping from label, or a
+        sequence in sorted order of the labels.
+    names
+        Other names of the parameters, in sorted order of the labels.
+    """
+
+    per_class: Any = COST_RANGE
+    names: Sequence[str] | None = None
+
+    def bind(self, data: Dataset) -> "ClassCosts":
+        """Return the weighting for the labels of these data."""
+        labels = data.classes.tolist()
+        per_class = self.per_class
+        if isinstance(per_class, Mapping):
+            if set(per_class) != set(labels):
+                raise ValueError(
+                    f"`per_class` must name exactly the labels {labels}, got {list(per_class)}."
+                )
+            settings = tuple(per_class[label] for label in labels)
+        elif isinstance(per_class, Sequence | np.ndarray) and not isinstance(per_class, str):
+            settings = tuple(per_class)
+        else:
+            settings = (per_class,) * len(labels)
+        if isinstance(self.names, str) or not isinstance(self.names, Sequence | None):
+            raise TypeError(f"`names` must be a list of names, got {self.names!r}.")
+        names = _class_names(labels) if self.names is None else tuple(self.names)
+        for argument, values in (("per_class", settings), ("names", names)):
+            if len(values) != len(labels):
+                raise ValueError(
+                    f"`{argument}` must have one entry for each of the labels {labels}, "
+                    f"got {list(values)}."
+                )
+        if len(set(names)) < len(names):
+            raise ValueError(f"`names` must differ from each other, got {list(names)}.")
+        return replace(self, per_class=settings, names=names)
+
+    @property
+    def space(self) -> Space:
+        """The parameters that are searched."""
+        return searched(self._settings())
+
+    def costs(self, data: Dataset, params: Params) -> FloatArray:
+        """Return the cost of each row's class."""
+        per_class = [
+            real(name, value_of(setting, name, params), at_least=0)
+            for name, setting in self._settings().items()
+        ]
+        return np.array(per_class)[data.codes]
+
+    def starts(self, data: Dataset) -> list[dict[str, Any]]:
+        """Return equal costs, and costs that make all classes weigh the same."""
+        counts = np.bincount(data.codes)
+        balanced = (len(data) / (len(counts) * counts)).tolist()
+        names = list(self._settings())
+        return [dict.fromkeys(names, 1.0), dict(zip(names, balanced, strict=True))]
+
+    def _settings(self) -> dict[str, Any]:
+        if not isinstance(self.per_class, tuple) or self.names is None:
+            raise ValueError(
+                "`ClassCosts` must know the labels before it has parameters: "
+                "use the `weighting` of a SpanObjective, or ClassCosts().bind(data)."
+            )
+        return dict(zip(self.names, self.per_class, strict=True))
+
+
+def _class_names(labels: list[Any]) -> tuple[str, ...]:
+    def written(label: Any) -> str:
+        whole = isinstance(label, float) and label.is_integer()
+        return re.sub(r"[^A-Za-z0-9_.+-]", "_", str(int(label) if whole else label))
+
+    names = tuple(f"C_{written(label)}" for label in labels)
+    if len(set(names)) < len(names):
+        return tuple(f"C_{index}" for index in range(len(labels)))
+    return names

@@ -1,0 +1,104 @@
+"""Costs that are functions of a score of each row."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from span_hpo.data import Dataset
+from span_hpo.runtime import FloatArray, real
+from span_hpo.space import Float, Hyperparameter, Params, Space, searched, value_of
+from span_hpo.weighting.class_costs import COST_RANGE
+from span_hpo.weighting.products import ComposableWeighting
+
+STEEPNESS_RANGE = Float(1, 10)
+MIDPOINT_RANGE = Float(0, 0.9)
+EXPONENT_RANGE = Float(0, 4)
+
+
+@dataclass(frozen=True)
+class SigmoidScore(ComposableWeighting):
+    """``C_i = max(C / (1 + exp(-A (q_i - B))), floor)`` for a score q in [0, 1].
+
+    Parameters
+    ----------
+    score
+        Name of the score; None if there is only one.
+    A, B, C
+        Steepness, midpoint and largest cost of the sigmoid.
+    floor
+        Least cost of a row.
+
+    References
+    ----------
+    Sarafis, Diou and Delopoulos, "Span error bound for weighted SVM with applications in
+    hyperparameter selection", eq. 39.
+    """
+
+    score: str | None = None
+    A: Hyperparameter = STEEPNESS_RANGE
+    B: Hyperparameter = MIDPOINT_RANGE
+    C: Hyperparameter = COST_RANGE
+    floor: float = 0.01
+
+    @property
+    def space(self) -> Space:
+        """The parameters that are searched."""
+        return searched({"A": self.A, "B": self.B, "C": self.C})
+
+    def costs(self, data: Dataset, params: Params) -> FloatArray:
+        """Return the sigmoid of every row's score."""
+        q = _unit_score(data, self.score)
+        A = real("A", value_of(self.A, "A", params))
+        B = real("B", value_of(self.B, "B", params))
+        C = real("C", value_of(self.C, "C", params), at_least=0)
+        costs: FloatArray = C * expit(A * (q - B))
+        return np.maximum(costs, real("floor", self.floor, at_least=0))
+
+
+@dataclass(frozen=True)
+class PowerScore(ComposableWeighting):
+    """``C_i = C q_i^tau`` for a score q in [0, 1].
+
+    Parameters
+    ----------
+    score
+        Name of the score; None if there is only one.
+    C
+        Cost of a row with score 1.
+    tau
+        Exponent, at least 0; with 0 all rows cost the same.
+
+    References
+    ----------
+    Lapin, Hein and Schiele, "Learning using privileged information: SVM+ and weighted SVM",
+    eqs. 13, 14 and 22.
+    """
+
+    score: str | None = None
+    C: Hyperparameter = COST_RANGE
+    tau: Hyperparameter = EXPONENT_RANGE
+
+    @property
+    def space(self) -> Space:
+        """The parameters that are searched."""
+        return searched({"C": self.C, "tau": self.tau})
+
+    def costs(self, data: Dataset, params: Params) -> FloatArray:
+        """Return the power of every row's score."""
+        q = _unit_score(data, self.score)
+        C = real("C", value_of(self.C, "C", params), at_least=0)
+        tau = real("tau", value_of(self.tau, "tau", params), at_least=0)
+        costs: FloatArray = C * q**tau
+        return costs
+
+
+def _unit_score(data: Dataset, name: str | None) -> FloatArray:
+    q = data.score(name)
+    outside = (q < 0) | (q > 1)
+    if outside.any():
+        row = int(outside.argmax())
+        raise ValueError(
+            f"`scores` must lie in [0, 1] for this weighting, got {q[row]} in row {row}."
+        )
+    return q

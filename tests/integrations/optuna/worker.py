@@ -1,0 +1,63 @@
+"""A process that works on a study.
+
+Usage: ``python -m tests.integrations.optuna.worker STORAGE TRIALS [SLOW]``.
+
+From its trial number SLOW on it takes for ever, to be killed in the middle of a trial.
+"""
+
+import sys
+import time
+
+import optuna
+
+from span_hpo import SpanObjective
+from span_hpo.integrations.optuna import OptunaObjective
+from tests.problems import two_moons
+
+STUDY = "moons"
+HEARTBEAT = {"heartbeat_interval": 1, "grace_period": 2}
+
+
+def storage_of(url):
+    """Return the storage that a text stands for; one ending in ``#heartbeat`` beats."""
+    if url.startswith("journal:"):
+        backend = optuna.storages.journal.JournalFileBackend(url.removeprefix("journal:"))
+        return optuna.storages.JournalStorage(backend)
+    if url.endswith("#heartbeat"):
+        return optuna.storages.RDBStorage(
+            url.removesuffix("#heartbeat"),
+            **HEARTBEAT,
+            heartbeat_stale_trial_callback=optuna.storages.RetryHeartbeatStaleTrialCallback(
+                max_retry=1
+            ),
+        )
+    return optuna.storages.RDBStorage(url)
+
+
+class SlowFrom:
+    """The error, which stops answering in trial number `first`."""
+
+    __name__ = "error"  # so that it is the same study as one of "error"
+
+    def __init__(self, first):
+        self.first = first
+        self.calls = 0
+
+    def __call__(self, y, f):
+        """Return the error, or do not return."""
+        if self.calls >= self.first:
+            time.sleep(600)
+        self.calls += 1
+        return float((y * f <= 0).mean())
+
+
+def main(url, trials, slow=1_000_000):
+    """Work on the study."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    objective = SpanObjective(*two_moons(60), metric=SlowFrom(int(slow)))
+    study = optuna.create_study(study_name=STUDY, storage=storage_of(url), load_if_exists=True)
+    study.optimize(OptunaObjective(objective), n_trials=int(trials))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

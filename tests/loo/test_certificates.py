@@ -1,0 +1,74 @@
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from span_hpo import Problem, leave_one_out, solve
+from span_hpo.loo.certificates import certified, lower_bounds, optimality_gaps, upper_bounds
+from tests.problems import moons_problem, random_problem
+from tests.truth import boundary_width, refitted_margins, removable
+
+
+@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("fit", ["polished", "rough", "stopped"])
+def test_no_bound_is_ever_wrong(seed, fit):
+    """Bounds hold at any feasible point: solved, at a tolerance of up to 0.3, or given up."""
+    problem = random_problem(seed, largest=20)
+    if fit == "polished":
+        solution = solve(problem)
+    elif fit == "rough":
+        tol = 10.0 ** np.random.default_rng(seed).uniform(-4, -0.5)
+        solution = solve(problem, polish=False, tol=tol)
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            solution = solve(problem, polish=False, max_iter=3)
+    rows = np.flatnonzero(removable(problem))
+    truth, width = refitted_margins(problem)[rows], boundary_width(solve(problem))
+    upper, lower = upper_bounds(solution, rows), lower_bounds(solution, rows)
+    assert (truth[upper <= 0] <= upper[upper <= 0] + width).all()
+    assert (truth >= lower - width).all()
+    proofs = certified(solution, rows)
+    clear = proofs.proven & (np.abs(truth) > width)
+    np.testing.assert_array_equal(proofs.margin[clear] > 0, truth[clear] > 0)
+
+
+def test_gap_bounds_what_is_missing():
+    """The dual of an unfinished fit is within the gap of the maximum."""
+
+    def dual(solution):
+        beta = solution.problem.y * solution.alpha
+        return solution.alpha.sum() - beta @ solution.problem.K.values @ beta / 2
+
+    for seed in range(40):
+        problem = random_problem(seed)
+        rough, best = solve(problem, polish=False, tol=0.1), solve(problem)
+        excess = problem.y * rough.decision_values - 1
+        gap = optimality_gaps(excess, rough.alpha, problem.costs).sum()
+        assert dual(best) - dual(rough) <= gap + 1e-9 * (1 + abs(dual(best)))
+
+
+def test_three_rows_by_hand():
+    """X = (0, 1, 3), y = (+, +, -), linear kernel: without row 1, w = -2/3 and b = 1."""
+    x = np.array([0.0, 1.0, 3.0])
+    problem = Problem(np.outer(x, x), [1, 1, -1], [10.0, 10.0, 10.0])
+    solution = solve(problem)
+    # w = -1, b = 2 from rows 1 and 2; row 1 has alpha 1/2.
+    np.testing.assert_allclose(solution.alpha, [0, 0.5, 0.5], atol=1e-12)
+    exact = leave_one_out(solution, "exact", complete=True)
+    np.testing.assert_allclose(exact.decision_values[:2], [2.0, 1 / 3], atol=1e-12)
+    # All of alpha_1 can go to row 0, at squared distance 1, with g_0 = 1:
+    # 1 - [(2 a)^2 / 2 + 2 a] / a = 1 - 2 a - 2 = -2.
+    assert lower_bounds(solution, np.array([1]))[0] == pytest.approx(-2.0)
+
+
+def test_most_rows_of_a_soft_problem_need_no_path():
+    """With small costs nearly every row is settled by a certificate."""
+    solution = solve(moons_problem(200, cost=0.05))
+    loo = leave_one_out(solution)
+    exact = leave_one_out(solution, "exact")
+    assert loo.certified.mean() > 0.9
+    low, high = loo.error_bounds
+    assert low <= exact.error <= high
+    assert high - low == pytest.approx(1 - loo.certified.mean())

@@ -1,0 +1,41 @@
+import math
+
+import numpy as np
+import pytest
+
+from span_hpo.runtime.checks import real, whole
+
+
+def test_numbers_of_any_type():
+    """Python and NumPy numbers, also in an array without dimensions, become plain ones."""
+    for value in (2, 2.0, np.float32(2), np.int64(2), np.array(2.0)):
+        found = real("x", value)
+        assert (found, type(found)) == (2.0, float)
+    assert (whole("n", np.int8(3), at_least=1), whole("n", -5)) == (3, -5)
+
+
+@pytest.mark.parametrize("value", [True, "1", None, math.nan, math.inf, 1j, np.ones(1), np.nan])
+def test_what_is_no_number(value):
+    """Anything else is named with what is wanted."""
+    with pytest.raises(ValueError, match="`x` must be a finite number, got"):
+        real("x", value)
+
+
+@pytest.mark.parametrize(
+    ("limits", "value", "wanted"),
+    [
+        ({"above": 0}, 0, "a finite number above 0, got 0"),
+        ({"at_least": 0}, -1e-9, "a finite number of at least 0, got -1e-09"),
+    ],
+)
+def test_limits_of_real_numbers(limits, value, wanted):
+    """A limit is part of the message."""
+    with pytest.raises(ValueError, match=f"`x` must be {wanted}"):
+        real("x", value, **limits)
+
+
+@pytest.mark.parametrize("value", [0, 11, 2.0, "3", True])
+def test_limits_of_whole_numbers(value):
+    """A whole number outside its range, or another type, is refused."""
+    with pytest.raises(ValueError, match="`n` must be a whole number from 1 to 10, got"):
+        whole("n", value, at_least=1, at_most=10)

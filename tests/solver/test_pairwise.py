@@ -1,0 +1,248 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.svm import SVC
+
+from span_hpo import RBF, ClassCosts, SpanObjective, UniformCost, leave_one_out
+from span_hpo.kernels.blocks import KernelMatrix
+from span_hpo.solver.pairwise import is_wrong, pairs_of, solve_pairs, voted
+from tests.problems import rbf
+
+
+def data(name, count=None, seed=0):
+    """Return features scaled to [0, 1] and labels of some rows of a set of scikit-learn."""
+    load = {"iris": load_iris, "wine": load_wine, "digits": load_digits}[name]
+    X, labels = load(return_X_y=True)
+    if count is not None:
+        chosen = np.random.default_rng(seed).permutation(len(X))[:count]
+        X, labels = X[chosen], labels[chosen]
+    spread = np.ptp(X, axis=0)
+    return (X - X.min(axis=0)) / np.where(spread > 0, spread, 1), labels
+
+
+def refitted_classes(X, labels, costs, gamma):
+    """Return what one-vs-one SVCs without each row say about it, and how close their votes are."""
+    predictions = np.empty(len(X), dtype=int)
+    closest = np.empty(len(X))
+    for p in range(len(X)):
+        others = np.arange(len(X)) != p
+        svc = SVC(C=1.0, gamma=gamma, tol=1e-8, decision_function_shape="ovo")
+        svc.fit(X[others], labels[others], sample_weight=costs[others])
+        predictions[p] = svc.predict(X[[p]])[0]
+        closest[p] = np.abs(svc.decision_function(X[[p]])).min()
+    return predictions, closest
+
+
+CASES = [("iris", None), ("wine", None), ("digits", 120)]
+
+
+@pytest.mark.parametrize("name_and_count", CASES)
+@pytest.mark.parametrize("C", [0.3, 30.0])
+def test_exact_is_brute_force(name_and_count, C):
+    """Leave-one-out classes are those of refits of the whole SVC, up to boundary rows."""
+    X, labels = data(*name_and_count)
+    costs = C * np.random.default_rng(1).uniform(0.5, 2.0, len(X))
+    predictions, closest = refitted_classes(X, labels, costs, 0.5)
+    codes = np.searchsorted(np.unique(labels), labels)
+    solution = solve_pairs(KernelMatrix(rbf(X, 0.5)), codes, costs, tol=1e-3, max_iter=10**6)
+    clear = closest > 1e-5
+    assert clear.mean() > 0.9
+    wrong = (predictions != labels)[clear]
+    for complete in (False, True):
+        loo = leave_one_out(solution, "exact", complete=complete)
+        np.testing.assert_array_equal(is_wrong(loo.y, loo.decision_values)[clear], wrong)
+        assert loo.certified.all()
+        assert loo.error_bounds == (loo.error, loo.error)
+    assert loo.exact.all()
+    span = leave_one_out(solution)
+    assert span.error_bounds[0] <= loo.error <= span.error_bounds[1]
+    assert abs(span.error - loo.error) <= 0.06
+
+
+def test_all_methods_agree():
+    """Exact, stopping and refit elect the same classes, and complete ones have the same values."""
+    X, labels = data("iris")
+    solution = solve_pairs(
+        KernelMatrix(rbf(X, 1.0)), labels, np.full(len(X), 5.0), tol=1e-3, max_iter=10**6
+    )
+    refit = leave_one_out(solution, "refit")
+    assert refit.squared_spans is None
+    for method in ("exact", "stopping"):
+        loo = leave_one_out(solution, method, complete=True)
+        np.testing.assert_allclose(loo.decision_values, refit.decision_values, atol=1e-8)
+        assert loo.squared_spans.shape == (150, 3)
+
+
+def test_iris_tips_over():
+    """Balanced iris with every support vector bounded: the exact error is 2/3."""
+    X, labels = data("iris")
+    objective = SpanObjective(
+        X, labels, kernel=RBF(gamma=0.25), weighting=UniformCost(C=0.1), loo_method="exact"
+    )
+    assert objective({}) == pytest.approx(2 / 3, abs=0.001)
+
+
+def test_values_of_foreign_pairs_are_plain_decision_values():
+    """A row that takes no part in a fit keeps its decision value there."""
+    X, labels = data("wine")
+    costs = np.full(len(X), 2.0)
+    solution = solve_pairs(KernelMatrix(rbf(X, 1.0)), labels, costs, tol=1e-3, max_iter=10**6)
+    loo = leave_one_out(solution)
+    svc = SVC(C=2.0, gamma=1.0, tol=1e-9, decision_function_shape="ovo").fit(X, labels)
+    expected = -svc.decision_function(X)  # positive for the first class there
+    np.testing.assert_allclose(solution.decision_values, expected, atol=1e-5)
+    for column, pair in enumerate(pairs_of(3)):
+        foreign = ~np.isin(labels, pair)
+        np.testing.assert_array_equal(
+            loo.decision_values[foreign, column], solution.decision_values[foreign, column]
+        )
+
+
+def test_vote_is_libsvms():
+    """The elected class is what SVC.predict says, for random values and on data."""
+    X, labels = data("digits", 300)
+    svc = SVC(C=1.0, gamma=0.1, decision_function_shape="ovo").fit(X, labels)
+    nobody = np.full(len(X), -1)
+    np.testing.assert_array_equal(
+        svc.classes_[voted(nobody, -svc.decision_function(X))], svc.predict(X)
+    )
+
+
+def test_vote_by_hand():
+    """A cycle is a tie and goes to the first class; 0 votes for the second, but against its own."""
+    cycle = np.array([[-1.0, 1.0, -1.0]])  # 0 beats 1, 2 beats 0, 1 beats 2
+    assert voted(np.array([1]), cycle) == [0]
+    zeros = np.zeros((4, 3))
+    # Pairs (0, 1), (0, 2), (1, 2): for a stranger 1, 2, 2; for class 2 they say 1, 0, 1.
+    np.testing.assert_array_equal(voted(np.array([9, 0, 1, 2]), zeros), [2, 2, 2, 1])
+
+
+@pytest.mark.parametrize("metric", ["error", "balanced_error", "f1", "mcc"])
+def test_metrics_of_classes_equal_scikit_learn(metric):
+    """Metrics of the elected classes, weighted, are scikit-learn's."""
+    from sklearn import metrics as reference
+
+    X, labels = data("wine")
+    rng = np.random.default_rng(0)
+    weight = rng.uniform(0.5, 2.0, len(X))
+    objective = SpanObjective(
+        X[:, :2], labels, kernel=RBF(gamma=1.0), metric=metric, metric_weight=weight
+    )
+    evaluation = objective.evaluate({"C_0": 1.0, "C_1": 1.0, "C_2": 1.0})
+    elected = voted(labels, evaluation.loo.decision_values)
+    expected = {
+        "error": 1 - reference.accuracy_score(labels, elected, sample_weight=weight),
+        "balanced_error": 1
+        - reference.balanced_accuracy_score(labels, elected, sample_weight=weight),
+        "f1": 1 - reference.f1_score(labels, elected, average="macro", sample_weight=weight),
+        "mcc": 1 - reference.matthews_corrcoef(labels, elected, sample_weight=weight),
+    }
+    assert evaluation.loss == pytest.approx(expected[metric])
+
+
+@pytest.mark.parametrize("metric", ["smooth_error", "hinge", "log_loss", "brier", "auc"])
+def test_other_metrics_are_means_over_pairs(metric):
+    """They equal the mean of two-class objectives on the rows of each pair."""
+    X, labels = data("iris")
+    fixed = {"kernel": RBF(gamma=1.0), "weighting": UniformCost(C=2.0), "metric": metric}
+    several = SpanObjective(X, labels, **fixed)({})
+    pairs = [
+        SpanObjective(X[rows], labels[rows], **fixed)({})
+        for rows in (np.isin(labels, pair) for pair in pairs_of(3))
+    ]
+    assert several == pytest.approx(np.mean(pairs), abs=1e-9)
+
+
+def test_own_metric_gets_class_numbers():
+    """A callable sees numbers of classes and one column of values for each pair."""
+    X, labels = data("iris")
+    names = np.array(["setosa", "versicolor", "virginica"])[labels]
+    seen = {}
+
+    def own(y, decision_values):
+        seen.update(y=y, shape=decision_values.shape)
+        return 0.25
+
+    objective = SpanObjective(X, names, kernel=RBF(gamma=1.0), metric=own)
+    assert objective({"C_setosa": 1.0, "C_versicolor": 1.0, "C_virginica": 1.0}) == 0.25
+    np.testing.assert_array_equal(seen["y"], labels)
+    assert seen["shape"] == (150, 3)
+
+
+def test_objective_of_ten_classes():
+    """Digits in one call: ten costs, 45 pairs, a model that predicts the digits."""
+    X, labels = data("digits", 400)
+    objective = SpanObjective(X, labels, kernel=RBF(gamma=0.02))
+    assert list(objective.space) == [f"C_{digit}" for digit in range(10)]
+    params = dict.fromkeys(objective.space, 10.0)
+    evaluation = objective.evaluate(params)
+    assert evaluation.loo.decision_values.shape == (400, 45)
+    assert evaluation.loss < 0.06
+    assert evaluation.converged
+    model = objective.fit_model(params)
+    assert model.score(X, labels) > 0.98
+    assert evaluation.n_support == len(model.support_)
+    assert objective.evaluate(params, rows=100).n_rows == 100
+
+
+def test_class_costs_reach_their_class():
+    """The cost of a class is that of its rows, and a class without cost is named."""
+    X, labels = data("iris")
+    weighting = ClassCosts({0: 1.0, 1: 2.0, 2: 4.0})
+    objective = SpanObjective(X, labels, kernel=RBF(gamma=1.0), weighting=weighting)
+    costs = objective.weighting.costs(objective.data, {})
+    np.testing.assert_array_equal(costs, 2.0**labels)
+    nothing = SpanObjective(X, labels, kernel=RBF(gamma=1.0), weighting=ClassCosts())
+    with pytest.raises(ValueError, match="positive in some row of each class, got only zeros in"):
+        nothing({"C_0": 1.0, "C_1": 0.0, "C_2": 1.0})
+
+
+def test_budget_must_hold_every_class():
+    """Too few rows for a rare class say so."""
+    X, labels = data("iris")
+    labels = np.where(np.arange(150) < 2, 7, labels)
+    objective = SpanObjective(X, labels, kernel=RBF(gamma=1.0), weighting=UniformCost(C=1.0))
+    with pytest.raises(ValueError, match="to hold all classes, got 10"):
+        objective.evaluate({}, rows=10)
+    assert np.isfinite(objective.evaluate({}, rows=60).loss)
+
+
+def test_last_row_of_a_class_is_an_error():
+    """Without it nobody votes for its class."""
+    X, labels = data("iris")
+    labels = np.where(np.arange(150) == 3, 5, labels)
+    objective = SpanObjective(X, labels, kernel=RBF(gamma=1.0), weighting=UniformCost(C=1e3))
+    loo = objective.evaluate({}).loo
+    assert is_wrong(loo.y, loo.decision_values)[3]
+    assert loo.certified[3]
+
+
+def test_own_metrics_may_have_the_names_of_ours():
+    """What a function is called does not decide what it is given."""
+    X, labels = data("iris")
+    seen = []
+
+    def hinge(y, decision_values):
+        seen.append(decision_values.shape)
+        return 0.5
+
+    objective = SpanObjective(
+        X, labels, kernel=RBF(gamma=1.0), weighting=UniformCost(C=1.0), metric=(hinge, "hinge")
+    )
+    losses = objective.evaluate({}).losses
+    assert seen == [(150, 3)]
+    assert losses["hinge"] == 0.5
+    assert losses["hinge_2"] == pytest.approx(
+        SpanObjective(
+            X, labels, kernel=RBF(gamma=1.0), weighting=UniformCost(C=1.0), metric="hinge"
+        )({})
+    )
+
+
+def test_refits_are_counted_by_rows():
+    """A row that is refitted in several pairs counts once."""
+    X, labels = data("iris", 45)
+    objective = SpanObjective(
+        X, labels, kernel=RBF(gamma=1.0), weighting=UniformCost(C=1.0), loo_method="refit"
+    )
+    assert objective.evaluate({}).loo.n_refit == 45

@@ -1,0 +1,165 @@
+"""The compiled start of a fit: sequential minimal optimisation on the kernel matrix."""
+
+import numpy as np
+import pytest
+
+import span_hpo.solver.fit as solver_module
+import span_hpo.solver.smo as smo
+from span_hpo import Problem, solve
+from span_hpo.kernels.blocks import KernelMatrix, kernel_product
+from span_hpo.runtime.compilation import has_numba, interpreted
+from span_hpo.solver.active_set import DualPoint
+from span_hpo.solver.rounding import margin_noise
+from tests.problems import moons_problem, random_problem, symmetric_problem
+
+TOL = 1e-3
+
+needs_numba = pytest.mark.skipif(not has_numba(), reason="the start is LIBSVM's without Numba")
+
+
+def started(problem, tol=TOL, max_iter=100_000):
+    alpha, F = smo.smo_point(problem.K, problem.y, problem.costs, tol, max_iter)
+    return DualPoint(problem.K, problem.y, problem.costs, alpha, F)
+
+
+def with_costs(problem):
+    """Return the problem of the rows that take part."""
+    return problem.take(np.flatnonzero(problem.costs))
+
+
+def check_start(problem, tol):
+    point = started(problem, tol)
+    assert (point.alpha >= 0).all()
+    assert (point.alpha <= problem.costs).all()
+    assert abs(problem.y @ point.alpha) <= 1e-12 * point.alpha.sum()
+    noise = margin_noise(point.alpha, float(np.abs(problem.K.diagonal()).max()))
+    np.testing.assert_allclose(
+        point.F, kernel_product(problem.K, problem.y * point.alpha), rtol=0, atol=noise
+    )
+    assert point.offset_gap <= tol + 2 * noise
+
+
+def test_two_rows_by_hand():
+    """Rows at distance 2 meet at alpha = 2 / 2^2 = 1/2, or at their cost."""
+    x = np.array([1.0, -1.0])
+    for cost, wanted in ((10.0, 0.5), (0.25, 0.25)):
+        point = started(Problem(np.outer(x, x), x, np.full(2, cost)))
+        np.testing.assert_allclose(point.alpha, [wanted, wanted], rtol=1e-15)
+
+
+@needs_numba
+@pytest.mark.parametrize("seed", range(150))
+def test_optimal_up_to_its_tolerance(seed):
+    """The box is kept to the last bit, F is that of the dual variables, the gap is small enough."""
+    check_start(with_costs(random_problem(seed)), TOL)
+    check_start(symmetric_problem(seed), 1e-6)
+
+
+@needs_numba
+def test_rows_set_aside_come_back(monkeypatch):
+    """With and without rows set aside, over several levels, the same optimum is found."""
+    problem = moons_problem(600, cost=100.0, gamma=2.0)
+    sizes = []
+    descend = smo._descend
+
+    def counted(K, *rest):
+        sizes.append(len(K))
+        return descend(K, *rest)
+
+    monkeypatch.setattr(smo, "_descend", counted)
+    point = started(problem, 1e-6)
+    assert len(sizes) > 1
+    assert min(sizes) < 600
+    monkeypatch.setattr(smo, "_OPEN_SHARE", 0.0)
+    sizes.clear()
+    whole = started(problem, 1e-6)
+    assert sizes == [600]
+    np.testing.assert_allclose(point.F, whole.F, atol=1e-4)
+
+
+def test_plain_and_compiled_steps_agree():
+    """Machine code takes the same steps as the Python that it is made of."""
+    problem = moons_problem(30, cost=5.0)
+    point = started(problem)
+    with interpreted():
+        plain = started(problem)
+    np.testing.assert_allclose(plain.alpha, point.alpha, rtol=1e-9, atol=1e-12)
+
+
+@needs_numba
+def test_step_limit():
+    """The limit counts all steps."""
+    problem = moons_problem(200, cost=1e4)
+    point = started(problem, max_iter=7)
+    assert np.count_nonzero(point.alpha) <= 14
+
+
+@needs_numba
+def test_rounding_ends_the_descent():
+    """A tolerance below rounding does not make it walk on the spot until the limit."""
+    K = 1e20 * moons_problem(60).K.values
+    problem = Problem(K, moons_problem(60).y, np.full(60, 1e3))
+    alpha, _ = smo.smo_point(KernelMatrix(K), problem.y, problem.costs, 1e-300, 10**9)
+    assert np.isfinite(alpha).all()
+
+
+@needs_numba
+def test_libsvm_steps_in(monkeypatch):
+    """Where the first start is worthless, LIBSVM's is polished instead."""
+    problem = moons_problem(60, cost=10.0)
+
+    def broken(K, y, costs, tol, max_iter):
+        return np.full(len(y), np.nan), np.zeros(len(y))
+
+    monkeypatch.setattr(solver_module, "smo_point", broken)
+    found = solve(problem)
+    with interpreted():
+        wanted = solve(problem)
+    np.testing.assert_array_equal(found.alpha, wanted.alpha)
+
+
+@needs_numba
+@pytest.mark.parametrize("seed", range(60))
+def test_both_starts_lead_to_one_solution(seed):
+    """The decision values of a polished fit do not depend on where it started."""
+    problem = random_problem(seed)
+    fast = solve(problem)
+    with interpreted():
+        slow = solve(problem)
+    width = 1e-6 * (1 + fast.alpha.sum() * np.abs(problem.K.diagonal()).max())
+    if fast.b_unique and slow.b_unique:
+        np.testing.assert_allclose(fast.decision_values, slow.decision_values, rtol=0, atol=width)
+
+
+@pytest.mark.parametrize(
+    "K",
+    [
+        [[1e-312, 0], [0, 1e-312]],
+        [[1e308, -9e307], [-9e307, 1e308]],
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_kernels_at_the_ends_of_double_precision(K):
+    """Where the steps overflow or vanish, there is still a finite answer."""
+    solution = solve(Problem(K, [1, -1], [1, 1]))
+    assert np.isfinite(solution.alpha).all()
+    assert np.isfinite(solution.b)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_what_is_called_converged_is_near_the_optimum():
+    """A kernel that is all zeros has no in-bound optimum: that is told."""
+    solution = solve(Problem(np.zeros((3, 3)), [1, -1, -1], [1e20] * 3), max_iter=1000)
+    assert solution.converged == (solution.kkt_violation() <= 2e-3)
+
+
+@needs_numba
+def test_few_rows_take_many_steps_at_once(monkeypatch):
+    """A hard fit of few rows is not a hundred thousand calls."""
+    x = np.arange(18.0)
+    problem = Problem(np.outer(x, x), np.where(x % 2 == 0, 1.0, -1.0), np.full(18, 9000.0))
+    calls = []
+    steps = smo._pair_steps
+    monkeypatch.setattr(smo, "_pair_steps", lambda *a: calls.append(1) or steps(*a))
+    started(problem, max_iter=1_000_000)
+    assert len(calls) < 3000
