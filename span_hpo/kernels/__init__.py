@@ -10,7 +10,6 @@ from span_hpo.kernels.blocks import (
     kernel_product,
     kernel_times,
     largest_entry,
-    subset,
 )
 from span_hpo.kernels.cache import KernelCache
 from span_hpo.kernels.functions import (
@@ -43,5 +42,4 @@ __all__ = [
     "kernel_product",
     "kernel_times",
     "largest_entry",
-    "subset",
 ]

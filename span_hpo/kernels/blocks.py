@@ -1,7 +1,7 @@
 """Kernel matrices: held in memory, or given block by block."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from scipy.linalg import blas
@@ -19,12 +19,48 @@ Rows: TypeAlias = IndexArray | slice
 ALL: slice = slice(None)
 
 
+@dataclass(frozen=True, eq=False)
+class KernelFeatures:
+    """What a fit works on where the kernel matrix is not held in memory.
+
+    Attributes
+    ----------
+    X
+        Features, shape (l, d).
+    svc_arguments
+        Arguments that give scikit-learn's ``SVC`` the same kernel.
+    """
+
+    X: Any
+    svc_arguments: dict[str, Any]
+
+
+@runtime_checkable
 class KernelBlocks(Protocol):
-    """What a `Problem` needs of a kernel matrix: its size, its diagonal and any block.
+    """A kernel matrix as the solver and leave-one-out see it.
 
     Rows and columns of a block are arrays of indices, or ``slice(None)`` for all of them. A block
     of two arrays of indices is a new array, which the caller may change.
     """
+
+    def __len__(self) -> int: ...
+
+    @property
+    def features(self) -> KernelFeatures | None:
+        """The features to fit on if the matrix is not held in memory; None if it is."""
+
+    def diagonal(self) -> FloatArray:
+        """Return ``K_ii`` of every row."""
+
+    def block(self, rows: Rows, columns: Rows) -> FloatArray:
+        """Return ``K_ij`` for the given rows and columns."""
+
+    def take(self, rows: IndexArray) -> "KernelBlocks":
+        """Return the kernel of some of the rows, without a copy of the matrix."""
+
+
+class GivenBlocks(Protocol):
+    """What a user's own object must offer to stand for a kernel matrix."""
 
     def __len__(self) -> int: ...
 
@@ -46,6 +82,7 @@ class KernelMatrix:
     """
 
     values: FloatArray
+    features: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         view = self.values.view()  # the caller's array stays writable for the caller
@@ -72,13 +109,18 @@ class KernelMatrix:
             block[part] = self.values[rows[part]].take(columns, axis=1)
         return block
 
+    def take(self, rows: IndexArray) -> "KernelSubset":
+        """Return the kernel of some of the rows, without a copy of the matrix."""
+        return KernelSubset(self, rows)
+
 
 @dataclass(frozen=True, eq=False)
 class KernelSubset:
-    """The kernel matrix of some of the rows of another, without a copy."""
+    """The kernel matrix of some of the rows of another one in memory, without a copy."""
 
-    whole: KernelBlocks
+    whole: GivenBlocks
     rows: IndexArray
+    features: ClassVar[None] = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -91,32 +133,56 @@ class KernelSubset:
         """Return ``K_ij`` for the given rows and columns."""
         return self.whole.block(self.rows[rows], self.rows[columns])
 
+    def take(self, rows: IndexArray) -> "KernelSubset":
+        """Return the kernel of some of these rows, without a copy of the matrix."""
+        return KernelSubset(self.whole, self.rows[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class UserBlocks:
+    """A user's own object in the place of a kernel matrix, trusted to be symmetric and finite."""
+
+    given: GivenBlocks
+    features: ClassVar[None] = None
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    def diagonal(self) -> FloatArray:
+        """Return ``K_ii`` of every row."""
+        return self.given.diagonal()
+
+    def block(self, rows: Rows, columns: Rows) -> FloatArray:
+        """Return ``K_ij`` for the given rows and columns."""
+        return self.given.block(rows, columns)
+
+    def take(self, rows: IndexArray) -> KernelSubset:
+        """Return the kernel of some of the rows."""
+        return KernelSubset(self.given, rows)
+
 
 def is_held(K: KernelBlocks) -> bool:
-    """Tell whether the whole matrix may be formed, so that a fit can work on it.
-
-    A kernel that says no has `X`, ``svc_arguments()`` and ``take(rows)`` for a fit on features.
-    """
-    held: bool = getattr(K, "held", True)
-    return held
-
-
-def subset(K: KernelBlocks, rows: IndexArray) -> KernelBlocks:
-    """Return the kernel of some of the rows, without a copy of a matrix."""
-    take = getattr(K, "take", None)
-    return KernelSubset(K, rows) if take is None else take(rows)
+    """Tell whether the whole matrix is in memory or may be formed there, to be fitted on."""
+    return K.features is None
 
 
 def as_kernel_blocks(K: Any) -> KernelBlocks:
-    """Return `K` itself if it gives blocks, else the checked matrix that it holds.
+    """Return what a user gave as a kernel matrix in the form that all stages work on.
+
+    Parameters
+    ----------
+    K
+        A square matrix; or an object with ``len()``, ``diagonal()`` and ``block(rows, columns)``.
 
     Raises
     ------
     TypeError, ValueError
         If it is not a square, symmetric matrix of finite numbers.
     """
+    if isinstance(K, KernelBlocks):
+        return K
     if hasattr(K, "block") and hasattr(K, "diagonal"):
-        return K  # type: ignore[no-any-return]  # duck-typed: anything with blocks
+        return UserBlocks(K)
     return checked_matrix(K, "K")
 
 

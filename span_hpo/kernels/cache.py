@@ -4,11 +4,11 @@ import functools
 import os
 import pickle
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from span_hpo.kernels.blocks import KernelBlocks, KernelMatrix, Rows
+from span_hpo.kernels.blocks import KernelBlocks, KernelFeatures, KernelMatrix, Rows
 from span_hpo.kernels.distances import check_overflow
 from span_hpo.kernels.functions import Kernel, Precomputed
 from span_hpo.runtime import FloatArray, IndexArray, Memo
@@ -35,7 +35,6 @@ class FeatureKernel:
     kernel: Kernel
     X: Any
     values: dict[str, Any]
-    held: ClassVar[bool] = False
 
     def __len__(self) -> int:
         count: int = self.X.shape[0]
@@ -66,9 +65,10 @@ class FeatureKernel:
         """Return the kernel of some of the rows."""
         return FeatureKernel(self.kernel, self.X[rows], self.values)
 
-    def svc_arguments(self) -> dict[str, Any]:
-        """Return the arguments of an ``SVC`` with this kernel."""
-        return self.kernel.svc_arguments(**self.values)
+    @property
+    def features(self) -> KernelFeatures:
+        """The features to fit on, because the matrix is not held."""
+        return KernelFeatures(self.X, self.kernel.svc_arguments(**self.values))
 
 
 class KernelCache:

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, OneClassSVM
 
 from span_hpo.errors import SolverError
-from span_hpo.kernels import ALL, is_held, largest_entry, subset
+from span_hpo.kernels import ALL, KernelBlocks, largest_entry
 from span_hpo.runtime import FloatArray, IndexArray, rows_of, whole
 
 _SINGLE_RANGE = 1e-20, 1e20  # kernel values that LIBSVM's single precision holds with room to spare
@@ -31,7 +31,7 @@ def checked_max_iter(max_iter: Any) -> int:
 
 
 def libsvm_alpha(
-    K: Any, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
+    K: KernelBlocks, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
 ) -> tuple[FloatArray, bool]:
     """Return LIBSVM's dual variables, and whether it finished within `max_iter`.
 
@@ -41,14 +41,15 @@ def libsvm_alpha(
     if not costs.all():
         kept = rows_of(costs)
         alpha = np.zeros(len(y))
-        alpha[kept], finished = libsvm_alpha(subset(K, kept), y[kept], costs[kept], tol, max_iter)
+        alpha[kept], finished = libsvm_alpha(K.take(kept), y[kept], costs[kept], tol, max_iter)
         return alpha, finished
     fit, unit = _private_fit() or _public_fit, 1.0
-    if is_held(K):
+    features = K.features
+    if features is None:
         matrix = np.ascontiguousarray(K.block(ALL, ALL))
         unit = _kernel_unit(largest_entry(K))
     else:
-        fit, matrix = functools.partial(_fit_on_features, K.svc_arguments()), K.X
+        fit, matrix = functools.partial(_fit_on_features, features.svc_arguments), features.X
     if unit != 1:
         matrix, costs = matrix / unit, costs * unit
         if not (np.isfinite(costs).all() and costs.all()):

@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from span_hpo.kernels import KernelBlocks, kernel_times, subset
+from span_hpo.kernels import KernelBlocks, kernel_times
 from span_hpo.runtime import Array, BoolArray, FloatArray, IndexArray, read_only, rows_of
 from span_hpo.solver.fit import solve
 from span_hpo.solver.problem import DualSolution, Problem
@@ -103,7 +103,7 @@ def solve_pairs(
     pairs = list(rows_of_pairs(codes))
     values = np.empty((len(codes), len(pairs)))
     for column, (rows, y) in enumerate(pairs):
-        problem = Problem.of_checked(subset(K, rows), y, costs[rows])
+        problem = Problem.of_checked(K.take(rows), y, costs[rows])
         solution = solve(problem, tol=tol, max_iter=max_iter)
         support = np.flatnonzero(solution.alpha)
         beta = (y * solution.alpha)[support]

@@ -20,7 +20,6 @@ from span_hpo.kernels import (
     as_kernel_blocks,
     is_held,
     largest_entry,
-    subset,
 )
 from span_hpo.runtime import Array, BoolArray, FloatArray, IndexArray, read_only, rows_of
 from span_hpo.solver.centred_gram import CentredGram, factored_gram
@@ -77,7 +76,7 @@ class Problem:
     def take(self, rows: IndexArray) -> "Problem":
         """Return the problem of some of the rows."""
         # A copy: faster than a view for a matrix in memory, and all of it is needed.
-        K = KernelMatrix(self.K.block(rows, rows)) if is_held(self.K) else subset(self.K, rows)
+        K = KernelMatrix(self.K.block(rows, rows)) if is_held(self.K) else self.K.take(rows)
         return Problem.of_checked(K, self.y[rows], self.costs[rows])
 
     def without(self, row: int) -> "Problem":
