@@ -119,7 +119,14 @@ def table() -> str:
                     ),
                 ]
             )
-    columns = ["data set", "curve", "least at", "there", "RMSE to test error", "to other rows"]
+    columns = [
+        "data set",
+        "curve",
+        "minimum at",
+        "value there",
+        "RMSE to the test error",
+        "RMSE to the error on the other training rows",
+    ]
     return markdown_table(columns, lines)
 
 

@@ -184,7 +184,7 @@ def selection_table() -> str:
         cells.append(f"{_mean_and_deviation(least[name])} ({published.LEAST[name]:.4f})")
         lines.append([name, str(len(least[name])), *cells])
     titles = [CRITERIA[name] for name in published.CRITERIA]
-    return table(["data set", "splits", *titles, "least on the grid"], lines)
+    return table(["data set", "splits", *titles, "lowest on the grid"], lines)
 
 
 def summary_table() -> str:
@@ -198,7 +198,7 @@ def summary_table() -> str:
             printed = f" ({known[criterion]:.4f})" if criterion in known else ""
             cells.append(f"{mean(ours):.4f}{printed}")
         lines.append([name, *cells, f"{mean(least[name]):.4f} ({published.LEAST[name]:.4f})"])
-    titles = ["span-rule", "5-fold CV", "exact error", "smooth error", "least on the grid"]
+    titles = ["span-rule", "5-fold CV", "exact error", "smooth error", "lowest on the grid"]
     return table(["data set", *titles], lines)
 
 
@@ -246,8 +246,13 @@ def counts_table() -> str:
             cells.append(f"{ours:.{digits}f} ± {spread:.{digits}f} ({value:g})")
         everyone = mean(float(row["n_empty_mean"]) for row in splits)
         lines.append([name, cells[0], f"{everyone:.3f}", *cells[1:]])
-    columns = ["data set", "in-bound rows without a span", "all rows without", "n*", "n"]
-    return table(columns, lines)
+    columns = [
+        "in-bound support vectors without a span",
+        "all support vectors without a span",
+        "in-bound support vectors",
+        "all support vectors",
+    ]
+    return table(["data set", *columns], lines)
 
 
 def seconds_table() -> str:
@@ -267,7 +272,13 @@ def seconds_table() -> str:
                 f"{(ms['fit_ms'] + ms['bound_ms']) / cv5:.2f}",
             ]
         )
-    columns = ["5-fold CV, ms", "spans / CV", "fit and spans", "fit and exact", "fit and bound"]
+    columns = [
+        "5-fold CV, ms",
+        "spans / CV",
+        "fit and spans / CV",
+        "fit and exact error / CV",
+        "fit and span bound / CV",
+    ]
     return table(["data set", *columns], lines)
 
 

@@ -238,11 +238,27 @@ def test_tpot_node(tmp_path):
     assert float(re.search(r"test error ([\d.]+)", printed)[1]) < 0.1
 
 
-def test_readme_code_runs(tmp_path):
-    """The programs in the README are programs."""
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
-    assert len(blocks[0].splitlines()) <= 10
-    script = tmp_path / "readme.py"
-    for block in blocks:
-        script.write_text(block)
-        assert run([script], tmp_path)
+PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
+FRAMEWORKS = {"docs/automl.md": "flaml.automl.model", "docs/ray.md": "ray"}
+
+
+def programs(page):
+    """Return the blocks of Python code of a page."""
+    return re.findall(
+        r"^```python\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE
+    )
+
+
+def test_readme_programs_are_short():
+    """Both programs of the README have at most ten lines."""
+    assert [len(program.splitlines()) <= 10 for program in programs("README.md")] == [True, True]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if programs(page)])
+def test_documentation_code_runs(page, tmp_path):
+    """The programs of a page run one after the other, in one process and an empty folder."""
+    if page in FRAMEWORKS:
+        pytest.importorskip(FRAMEWORKS[page])
+    script = tmp_path / "page.py"
+    script.write_text("\n".join(programs(page)))
+    assert run([script], tmp_path)
