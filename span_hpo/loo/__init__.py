@@ -2,8 +2,9 @@
 
 from span_hpo.loo.box_spans import box_squared_spans, largest_box_squared_span
 from span_hpo.loo.certificates import certified, upper_bounds
-from span_hpo.loo.methods import METHODS, LeaveOneOut, leave_one_out
+from span_hpo.loo.methods import METHODS, leave_one_out
 from span_hpo.loo.path import dual_path
+from span_hpo.loo.result import LeaveOneOut
 from span_hpo.loo.span_rule import free_squared_spans, span_exists
 from span_hpo.loo.stopping import TRIED, stopped_rows
 

@@ -4,52 +4,16 @@
 its supergradients. docs/theory.md has the proofs.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from span_hpo.kernels import largest_entry
-from span_hpo.runtime import BoolArray, FloatArray, IndexArray, rows_of, sums_of_others
+from span_hpo.loo.proofs import Proofs
+from span_hpo.runtime import FloatArray, IndexArray, rows_of, sums_of_others
 from span_hpo.solver import DualSolution, zero_width
 
 _CANDIDATES = 24  # rows that may take over what a row leaves: those with margins closest to 1
 _ROUNDING = 1e-14  # of a squared distance, relative to the largest kernel value
 _LEAST_ROOM = 1e-9  # beyond alpha_p, relative to it
-
-
-@dataclass(frozen=True, eq=False)
-class Proofs:
-    """What is known of the leave-one-out values of some rows, shape (k,) each; filled in place.
-
-    Attributes
-    ----------
-    margin
-        ``y_p f^p(x_p)``, or a bound that proves its sign.
-    exact
-        Whether the margin is the value itself.
-    proven
-        Whether the sign is proven; where it is not, the margin means nothing.
-    """
-
-    margin: FloatArray
-    exact: BoolArray
-    proven: BoolArray
-
-    @classmethod
-    def none(cls, count: int) -> "Proofs":
-        """Return proofs of nothing, to be filled in."""
-        return cls(np.zeros(count), np.zeros(count, dtype=bool), np.zeros(count, dtype=bool))
-
-    @property
-    def open(self) -> IndexArray:
-        """The positions that are not proven."""
-        return rows_of(~self.proven)
-
-    def put(self, positions: IndexArray, found: "Proofs") -> None:
-        """Fill in what was found for some of the positions."""
-        self.margin[positions] = found.margin
-        self.exact[positions] = found.exact
-        self.proven[positions] = found.proven
 
 
 def optimality_gaps(excess: FloatArray, alpha: FloatArray, costs: FloatArray) -> FloatArray:

@@ -1,89 +1,21 @@
-"""Leave-one-out: what the fit would say about each row without that row."""
+"""The methods of leave-one-out: what the fit would say about each row without that row."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from span_hpo.loo.certificates import Proofs, certified
+from span_hpo.loo.certificates import certified
+from span_hpo.loo.immediate import rows_known_at_once, rows_without_a_say
 from span_hpo.loo.path import follow_rows
+from span_hpo.loo.proofs import Proofs
+from span_hpo.loo.result import LeaveOneOut, error_bounds
 from span_hpo.loo.span_rule import free_squared_spans
 from span_hpo.loo.stopping import stopped_rows
-from span_hpo.runtime import (
-    BoolArray,
-    FloatArray,
-    IndexArray,
-    Printable,
-    counted,
-    one_blas_thread,
-    read_only,
-    rows_of,
-    whole,
-)
-from span_hpo.solver import DualSolution, PairwiseSolution, is_wrong, solve, voted, zero_width
+from span_hpo.runtime import FloatArray, IndexArray, one_blas_thread, read_only, rows_of, whole
+from span_hpo.solver import DualSolution, PairwiseSolution, solve, voted, zero_width
 
 METHODS = ("span", "exact", "refit", "stopping")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LeaveOneOut(Printable):
-    """Leave-one-out decision values of all rows.
-
-    Attributes
-    ----------
-    y
-        Labels, shape (l,), -1 or +1; the numbers of the classes if there are more than two.
-    decision_values
-        ``f^p(x_p)``: the decision value of row p by the model without row p, shape (l,); of k > 2
-        classes one for each pair, shape (l, k (k - 1) / 2), positive for the second class. Where
-        `exact` is False it is an estimate ("span"), a bound that proves its sign ("exact"), or the
-        value of a classifier that is proven to have its sign ("stopping"): enough for errors, not
-        for rankings.
-    squared_spans
-        Free squared spans, shaped as the values, NaN where undefined and 0 where a row takes no
-        part; None for method "refit".
-    method
-        How the values were computed.
-    certified
-        Mask of the rows whose leave-one-out class is proven; all of them for other methods than
-        "span", unless even a refit does not converge.
-    exact
-        Mask of the rows whose value is known: it solves the problem without the row, up to
-        rounding.
-    error_bounds
-        The least and the largest leave-one-out error that is possible after what is proven.
-    n_undefined
-        Number of rows whose span is undefined.
-    n_refit
-        Number of rows answered by a refit.
-    """
-
-    y: FloatArray
-    decision_values: FloatArray
-    squared_spans: FloatArray | None
-    method: str
-    certified: BoolArray
-    exact: BoolArray
-    error_bounds: tuple[float, float]
-    n_undefined: int
-    n_refit: int
-
-    @property
-    def error(self) -> float:
-        """The leave-one-out error, ``mean(y f^p <= 0)``; of several classes, by their vote."""
-        return float(np.mean(is_wrong(self.y, self.decision_values)))
-
-    def _summary(self) -> tuple[str, dict[str, str]]:
-        count = len(self.y)
-        low, high = (f"{bound:.4f}" for bound in self.error_bounds)
-        lines = {
-            "error": f"{self.error:.4f} ({round(self.error * count):,} of {count:,})",
-            "proven": f"{counted(int(self.certified.sum()), 'row')}: the error is "
-            + (low if low == high else f"between {low} and {high}"),
-            "exact values": counted(int(self.exact.sum()), "row"),
-            "undefined spans": counted(self.n_undefined, "row"),
-            "refitted": counted(self.n_refit, "row"),
-        }
-        return f"Leave-one-out by method {self.method!r}", lines
 
 
 @one_blas_thread
@@ -144,10 +76,19 @@ def leave_one_out(
     if method not in METHODS:
         raise ValueError(f"`method` must be one of {list(METHODS)}, got {method!r}.")
     n_jobs = whole("n_jobs", n_jobs, at_least=1)
+    answer, request = _ANSWERS[method], _Request(complete, certify, threads=n_jobs)
     if isinstance(solution, PairwiseSolution):
-        found = [_answers(part, method, complete, certify, n_jobs) for part in solution.solutions]
-        return _elected(solution, method, found)
-    return _of_two_classes(solution, method, _answers(solution, method, complete, certify, n_jobs))
+        return _elected(solution, method, [answer(part, request) for part in solution.solutions])
+    return _of_two_classes(solution, method, answer(solution, request))
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What the user asked for beside the method; see `leave_one_out`."""
+
+    complete: bool
+    certify: bool
+    threads: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +102,7 @@ class _Answers:
     values
         Decision values, proven or estimated, shape (l,).
     spans
-        Free squared spans, if they were computed.
+        Free squared spans, shape (l,), or None if they were not computed.
     refitted
         The rows that were refitted.
     """
@@ -172,49 +113,79 @@ class _Answers:
     refitted: IndexArray
 
 
-def _answers(
-    solution: DualSolution, method: str, complete: bool, certify: bool, n_jobs: int
-) -> _Answers:
-    """Answer for all rows of one fit."""
-    spans = None if method == "refit" else free_squared_spans(solution)
-    undefined = np.zeros(len(solution.alpha), dtype=bool) if spans is None else np.isnan(spans)
-    optimal = solution.is_optimal
-    proofs = _known(solution, optimal, zero_rows=method != "refit")
-    if method == "stopping":
-        proofs.put(proofs.open, stopped_rows(solution, proofs.open, complete=complete))
-    elif (method == "span" and certify) or (method == "exact" and not complete):
+def _by_span_rule(solution: DualSolution, request: _Request) -> _Answers:
+    """Estimate all values from the spans; rows whose span is undefined follow their paths."""
+    spans, proofs = free_squared_spans(solution), rows_known_at_once(solution)
+    undefined = np.isnan(spans)
+    if request.certify:
         proofs.put(proofs.open, certified(solution, proofs.open))
-    needed = rows_of(undefined & ~proofs.exact) if method == "span" else proofs.open
-    if len(needed) and optimal and method in ("span", "exact"):
-        to_end = complete or method == "span"
-        proofs.put(needed, follow_rows(solution, needed, complete=to_end, threads=n_jobs))
-        needed = needed[~proofs.proven[needed]]
-    if len(needed):
-        proofs.put(needed, _refitted(solution, needed))
+    to_follow = rows_of(undefined & ~proofs.exact)
+    refitted = _follow_or_refit(solution, proofs, to_follow, to_end=True, threads=request.threads)
+    estimates = solution.decision_values - solution.problem.y * solution.alpha * spans
+    values = np.where(proofs.exact | undefined, _proven_values(solution, proofs), estimates)
+    return _Answers(proofs, values, spans, refitted)
+
+
+def _by_paths(solution: DualSolution, request: _Request) -> _Answers:
+    """Prove the class of every row, by certificates and along dual paths."""
+    spans, proofs = free_squared_spans(solution), rows_known_at_once(solution)
+    if not request.complete:
+        proofs.put(proofs.open, certified(solution, proofs.open))
+    refitted = _follow_or_refit(
+        solution, proofs, proofs.open, to_end=request.complete, threads=request.threads
+    )
+    return _Answers(proofs, _proven_values(solution, proofs), spans, refitted)
+
+
+def _by_stopped_fits(solution: DualSolution, request: _Request) -> _Answers:
+    """Fit without each row until its class is proven."""
+    spans, proofs = free_squared_spans(solution), rows_known_at_once(solution)
+    proofs.put(proofs.open, stopped_rows(solution, proofs.open, complete=request.complete))
+    refitted = _refit(solution, proofs, proofs.open)
+    return _Answers(proofs, _proven_values(solution, proofs), spans, refitted)
+
+
+def _by_refits(solution: DualSolution, request: _Request) -> _Answers:
+    """Fit without each row, by brute force."""
+    proofs = rows_without_a_say(solution)
+    refitted = _refit(solution, proofs, proofs.open)
+    return _Answers(proofs, _proven_values(solution, proofs), None, refitted)
+
+
+_ANSWERS: dict[str, Callable[[DualSolution, _Request], _Answers]] = {
+    "span": _by_span_rule,
+    "exact": _by_paths,
+    "refit": _by_refits,
+    "stopping": _by_stopped_fits,
+}
+
+
+def _follow_or_refit(
+    solution: DualSolution, proofs: Proofs, rows: IndexArray, *, to_end: bool, threads: int
+) -> IndexArray:
+    """Enter what the paths of some rows prove; return the rows that had to be refitted."""
+    if len(rows) and solution.is_optimal:
+        proofs.put(rows, follow_rows(solution, rows, complete=to_end, threads=threads))
+        rows = rows[~proofs.proven[rows]]
+    return _refit(solution, proofs, rows)
+
+
+def _refit(solution: DualSolution, proofs: Proofs, rows: IndexArray) -> IndexArray:
+    """Enter what polished fits without each of some rows say about it; return these rows."""
+    problem = solution.problem
+    for p in rows:
+        refit = solve(problem.without(p), tol=solution.tol, max_iter=solution.max_iter)
+        proofs.margin[p] = problem.y[p] * refit.decision_values[p]
+        proofs.exact[p] = proofs.proven[p] = refit.is_optimal
+    return rows
+
+
+def _proven_values(solution: DualSolution, proofs: Proofs) -> FloatArray:
+    """Return the decision values that are entered, exact ones within rounding of 0 as 0."""
     tiny = proofs.exact & (np.abs(proofs.margin) <= zero_width(solution.margin_noise))
     proofs.margin[tiny] = 0.0
-    y = solution.problem.y
-    values = y * proofs.margin
-    if method == "span" and spans is not None:
-        estimates = solution.decision_values - y * solution.alpha * spans
-        values = np.where(proofs.exact | undefined, values, estimates)
-    return _Answers(proofs, values, spans, refitted=needed)
-
-
-def _known(solution: DualSolution, optimal: bool, *, zero_rows: bool) -> Proofs:
-    """Return what needs no computation: lone rows, rows with cost 0, zero rows at the optimum."""
-    y, f = solution.problem.y, solution.decision_values
-    proofs = Proofs.none(len(y))
-    known = solution.problem.costs == 0
-    if zero_rows and optimal:
-        known = solution.alpha == 0
-        f = _zero_row_values(solution)
-    proofs.margin[known] = (y * f)[known]
-    proofs.exact[known] = proofs.proven[known] = optimal
-    alone = _last_of_class(solution)
-    proofs.margin[alone] = -1.0
-    proofs.exact[alone] = proofs.proven[alone] = True
-    return proofs
+    values: FloatArray = solution.problem.y * proofs.margin
+    return values
 
 
 def _of_two_classes(solution: DualSolution, method: str, found: _Answers) -> LeaveOneOut:
@@ -227,7 +198,7 @@ def _of_two_classes(solution: DualSolution, method: str, found: _Answers) -> Lea
         method=method,
         certified=read_only(proofs.proven),
         exact=read_only(proofs.exact),
-        error_bounds=_error_bounds(proofs.proven, proofs.margin <= 0),
+        error_bounds=error_bounds(proofs.proven, proofs.margin <= 0),
         n_undefined=0 if found.spans is None else int(np.count_nonzero(np.isnan(found.spans))),
         n_refit=len(found.refitted),
     )
@@ -263,54 +234,7 @@ def _elected(solution: PairwiseSolution, method: str, found: list[_Answers]) -> 
         method=method,
         certified=read_only(is_certified),
         exact=read_only(exact),
-        error_bounds=_error_bounds(is_certified, voted(codes, proven_values) != codes),
+        error_bounds=error_bounds(is_certified, voted(codes, proven_values) != codes),
         n_undefined=int(np.count_nonzero(undefined)),
         n_refit=int(np.count_nonzero(refitted)),
     )
-
-
-def _error_bounds(proven: BoolArray, wrong: BoolArray) -> tuple[float, float]:
-    """Return the least and the largest error that the proofs allow."""
-    count, known_wrong = len(wrong), np.count_nonzero(proven & wrong)
-    unproven = count - np.count_nonzero(proven)
-    return known_wrong / count, (known_wrong + unproven) / count
-
-
-def _last_of_class(solution: DualSolution) -> BoolArray:
-    """Tell which rows are the only ones of their class that take part in the fit."""
-    kept, positive = solution.problem.costs > 0, solution.problem.y > 0
-    alone = np.zeros(len(kept), dtype=bool)
-    for of_class in (kept & positive, kept & ~positive):
-        if np.count_nonzero(of_class) == 1:
-            alone |= of_class
-    return alone
-
-
-def _refitted(solution: DualSolution, rows: IndexArray) -> Proofs:
-    """Return what polished fits without each of the rows say about it."""
-    problem = solution.problem
-    proofs = Proofs.none(len(rows))
-    for i, p in enumerate(rows):
-        refit = solve(problem.without(p), tol=solution.tol, max_iter=solution.max_iter)
-        proofs.margin[i] = problem.y[p] * refit.decision_values[p]
-        proofs.exact[i] = proofs.proven[i] = refit.is_optimal
-    return proofs
-
-
-def _zero_row_values(solution: DualSolution) -> FloatArray:
-    """Return the decision values of zero rows when they are left out, shape (l,).
-
-    Without a zero row the dual variables stay. If no row is in-bound the interval of optimal
-    offsets may widen to the second strictest limit; its middle is taken, as LIBSVM does.
-    """
-    values = solution.decision_values
-    if solution.in_bound.any():
-        return values
-    limits = solution.offset_limits
-    lower, upper = limits.lower, limits.upper
-    second_lower, strictest_lower = np.sort(lower)[-2:]
-    strictest_upper, second_upper = np.sort(upper)[:2]
-    without_lower = np.where(lower == strictest_lower, second_lower, strictest_lower)
-    without_upper = np.where(upper == strictest_upper, second_upper, strictest_upper)
-    middle: FloatArray = (without_lower + without_upper) / 2
-    return values + (middle - solution.b)

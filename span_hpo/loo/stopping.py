@@ -20,7 +20,8 @@ support vector machines", 2008.
 import numpy as np
 
 from span_hpo.kernels import ALL, kernel_product, largest_entry
-from span_hpo.loo.certificates import Proofs, certified_errors
+from span_hpo.loo.certificates import certified_errors
+from span_hpo.loo.proofs import Proofs
 from span_hpo.runtime import FloatArray, IndexArray, compiled
 from span_hpo.solver import (
     DualPoint,

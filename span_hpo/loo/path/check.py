@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from span_hpo.loo.certificates import Proofs, optimality_gaps
+from span_hpo.loo.certificates import optimality_gaps
 from span_hpo.loo.path.segments import (
     BOUNDED,
     END,
@@ -24,6 +24,7 @@ from span_hpo.loo.path.segments import (
     dual_variables,
 )
 from span_hpo.loo.path.tableau import PathState, Tableau
+from span_hpo.loo.proofs import Proofs
 from span_hpo.runtime import BoolArray, FloatArray, IndexArray, compiled
 from span_hpo.solver import offset_ends, violation_limit, zero_width
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from span_hpo.errors import SolverError
-from span_hpo.loo.certificates import Proofs
 from span_hpo.loo.path.check import Limits, checked_paths, state_of
 from span_hpo.loo.path.segments import END, LONG, MOST_CHANGED, MOST_SEGMENTS, Paths
 from span_hpo.loo.path.tableau import PathState, Tableau
+from span_hpo.loo.proofs import Proofs
 from span_hpo.runtime import FloatArray, IndexArray
 from span_hpo.solver import DualSolution, Problem
 
