@@ -12,9 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from span_hpo.runtime import real, whole
+from span_hpo.runtime import LARGEST_WHOLE, real, whole
 
-_LARGEST_INT = 2**53  # the last up to which every whole number is a float
 _STEP_ROUNDING = 1e-9  # relative: 0.3 / 0.1 is three steps, although it is computed as 2.99...
 _GRID_DIGITS = 15  # significant digits of a linear grid: 0.1 * 3 becomes 0.3, as it is written
 
@@ -49,7 +48,7 @@ class Float:
         if self.step is not None:
             if self.log:
                 raise ValueError(f"`step` must be None when `log` is True, got {self.step!r}.")
-            least = (self.high - self.low) / _LARGEST_INT
+            least = (self.high - self.low) / LARGEST_WHOLE
             object.__setattr__(self, "step", real("step", self.step, above=least))
 
     def grid(self, points: int) -> list[float]:
@@ -128,7 +127,9 @@ class Int:
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
-            number = whole(name, getattr(self, name), at_least=-_LARGEST_INT, at_most=_LARGEST_INT)
+            number = whole(
+                name, getattr(self, name), at_least=-LARGEST_WHOLE, at_most=LARGEST_WHOLE
+            )
             object.__setattr__(self, name, number)
         _check_range(self.low, self.high, self.log)
         object.__setattr__(self, "step", whole("step", self.step, at_least=1))

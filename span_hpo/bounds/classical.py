@@ -17,9 +17,14 @@ from span_hpo.errors import SolverError
 from span_hpo.kernels import ALL, KernelBlocks, as_kernel_blocks, entry_range, is_held
 from span_hpo.loo import largest_box_squared_span, span_exists
 from span_hpo.runtime import BoolArray, FloatArray, read_only, real, rows_of
-from span_hpo.solver import DEFAULT_MAX_ITER, DualSolution, factored_gram, one_class_weights
+from span_hpo.solver import (
+    DEFAULT_MAX_ITER,
+    INDEFINITE,
+    DualSolution,
+    factored_gram,
+    one_class_weights,
+)
 
-_INDEFINITE = 1e-8  # relative to K_ii; below it rounding, above it a wrong kernel
 _BALL_TOLERANCE = 1e-6  # of squared distances from the centre, relative to the largest between rows
 
 
@@ -242,7 +247,7 @@ def enclosing_ball(K: Any) -> EnclosingBall:
     values, diagonal = blocks.block(ALL, ALL), blocks.diagonal()
     Q = values - (diagonal[:, None] + diagonal) / 2
     farthest, size = -float(Q.min()), float(np.abs(diagonal).max())
-    if float(Q.max()) > _INDEFINITE * size:
+    if float(Q.max()) > INDEFINITE * size:
         raise SolverError(
             "The kernel matrix is not positive semi-definite (a squared distance is "
             f"{-2 * float(Q.max()):.3g}), so that there is no ball."

@@ -28,7 +28,7 @@ from span_hpo.solver import pairs_of, voted
 
 FORMAT = "span_hpo model"
 VERSION = 1
-_BLOCK_ENTRIES = 2**24  # of a kernel matrix: rows are predicted block by block
+_PREDICTED_AT_ONCE = 2**24  # entries of a kernel matrix: rows are predicted block by block
 KERNELS: dict[str, tuple[str, ...]] = {
     "rbf": ("gamma",),
     "linear": (),
@@ -185,7 +185,7 @@ class Predictor:
             Features before scaling, or a table; see `features`.
         """
         features = self.features(X)
-        step = max(1, _BLOCK_ENTRIES // self.support_vectors.shape[0])
+        step = max(1, _PREDICTED_AT_ONCE // self.support_vectors.shape[0])
         blocks = [
             self._values(features[first : first + step])
             for first in range(0, features.shape[0], step)

@@ -17,14 +17,13 @@ from typing import IO, Any
 import numpy as np
 
 from span_hpo.data import is_missing
-from span_hpo.runtime import Array, FloatArray
+from span_hpo.runtime import LARGEST_WHOLE, Array, FloatArray
 
 _SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 _DELIMITERS = ",;\t|"
 _MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})  # in any case of letters
 _MOST_SHOWN = 40  # characters of a cell in a message
-_LARGEST_LABEL = 2**53  # beyond it floats are not whole numbers one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +163,7 @@ def read_table(path: str | Path) -> Table:
 
 def whole_labels(numbers: FloatArray) -> Array:
     """Return labels as whole numbers if that is what they are, else as text."""
-    whole = np.abs(numbers) < _LARGEST_LABEL
+    whole = np.abs(numbers) < LARGEST_WHOLE
     if whole.all() and (numbers == np.round(numbers)).all():
         return numbers.astype(np.int64)
     return np.array([repr(number) for number in numbers.tolist()])
@@ -275,7 +274,7 @@ def category_text(cell: Any) -> str:
     """
     number = _number(cell)
     if math.isfinite(number):
-        is_whole = number.is_integer() and abs(number) < _LARGEST_LABEL
+        is_whole = number.is_integer() and abs(number) < LARGEST_WHOLE
         return str(int(number)) if is_whole else repr(number)
     text = str(cell).strip()
     return text.lower() if text.lower() in ("true", "false") else text

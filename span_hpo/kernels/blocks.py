@@ -12,7 +12,7 @@ _ASYMMETRY = 1e-8  # relative to the largest entry of a given kernel matrix
 _SPARSE_SHARE = 0.2  # below this share of nonzero coefficients, gathering rows beats dsymv
 _FEW_COLUMNS = 8  # a block with less than one in so many columns is picked value by value
 _SMALL_BLOCK = 4096  # entries; so is a block with fewer
-_ROWS_AT_ONCE = 8  # which stay in the cache while columns are taken from them
+_CACHED_ROWS = 8  # rows that stay in the processor's cache while columns are taken from them
 _BLOCK_ENTRIES = 8_000_000  # of a kernel matrix that are formed at once, if it is not held
 
 Rows: TypeAlias = IndexArray | slice
@@ -104,8 +104,8 @@ class KernelMatrix:
             return self.values[rows[:, None], columns]
         # Whole rows first: several times faster than picking value by value.
         block = np.empty((len(rows), len(columns)))
-        for start in range(0, len(rows), _ROWS_AT_ONCE):
-            part = slice(start, start + _ROWS_AT_ONCE)
+        for start in range(0, len(rows), _CACHED_ROWS):
+            part = slice(start, start + _CACHED_ROWS)
             block[part] = self.values[rows[part]].take(columns, axis=1)
         return block
 

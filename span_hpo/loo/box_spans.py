@@ -18,8 +18,8 @@ _SINGLE_POINT = 1e-9  # slack of the sum, relative to the bounds, below which th
 _SUM_ROUNDING = 1e-9  # of lambda; what is off by more came out of a singular matrix
 _TIES = 1e-7  # relative: PIQP's value of a row that a bound leaves this close need not be known
 _PIVOTS = 20  # exchanges after which what was found must do
-_PAIR_STEPS = 100_000  # of pairs of variables, after which the same holds,
-_PAIR_GAP = 1e-10  # or at this gap between two rows, of a matrix with a unit mean diagonal
+_SHORTENING_STEPS = 100_000  # of pairs of variables, after which the same holds,
+_SHORTENING_GAP = 1e-10  # or at this gap between two rows, of a matrix with a unit mean diagonal
 
 
 def box_squared_spans(solution: DualSolution) -> FloatArray:
@@ -217,7 +217,9 @@ class _UpperBounds:
         Slow to end, but nearly singular matrices do not keep it from progress.
         """
         start, lower, upper = (side[:, k] for side in (self.shared, self.lower, self.upper))
-        found = shortened_in_box(self.box.scaled, start, lower, upper, _PAIR_GAP, _PAIR_STEPS)
+        found = shortened_in_box(
+            self.box.scaled, start, lower, upper, _SHORTENING_GAP, _SHORTENING_STEPS
+        )
         return max(0.0, float(found @ self.box.G @ found))
 
     def _feasible(self, points: FloatArray, columns: IndexArray) -> FloatArray:

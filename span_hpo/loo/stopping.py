@@ -36,7 +36,7 @@ _CHECK_EVERY = 10  # iterations between comparisons of F and H
 TRIED = 10  # rows after which the rule is given up if it stopped less than half of the fits
 _ITERATIONS = 100  # for each row of the problem
 _LEAST_CURVATURE = 1e-12  # of a pair: equal rows have none, and a step to a bound
-_ROUNDING = 1e-11  # of primal and dual values, relative to them
+_VALUE_ROUNDING = 1e-11  # rounding of primal and dual values, relative to them
 
 
 def stopped_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) -> Proofs:
@@ -179,11 +179,11 @@ def _optimise(
         if iteration % _CHECK_EVERY == 0:
             primal, b = _least_primal(y, costs, alpha, F)
             # Where the offset is free F may equal F_0: rounding must not decide.
-            if primal < H - _ROUNDING * np.abs(H):
+            if primal < H - _VALUE_ROUNDING * np.abs(H):
                 # Once more without what the steps have added up.
                 F[:] = K @ (y * alpha)
                 values, H = _boundary_dual(K[r], r, y, beta, K @ (y * beta))
                 primal, b = _least_primal(y, costs, alpha, F)
-                if primal < H - _ROUNDING * np.abs(H):
+                if primal < H - _VALUE_ROUNDING * np.abs(H):
                     return True, b
     return False, 0.0

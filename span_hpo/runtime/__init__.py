@@ -10,13 +10,14 @@ from span_hpo.runtime.arrays import (
     sums_of_others,
     weighted_mean,
 )
-from span_hpo.runtime.checks import real, whole
+from span_hpo.runtime.checks import LARGEST_WHOLE, real, whole
 from span_hpo.runtime.compilation import compiled, interpreted, runs_machine_code
 from span_hpo.runtime.memo import Memo
 from span_hpo.runtime.printing import Printable, counted
 from span_hpo.runtime.threads import one_blas_thread
 
 __all__ = [
+    "LARGEST_WHOLE",
     "Array",
     "BoolArray",
     "FloatArray",

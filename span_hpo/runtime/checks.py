@@ -4,6 +4,8 @@ import math
 from numbers import Integral, Real
 from typing import Any
 
+LARGEST_WHOLE = 2**53  # up to here every whole number is a float
+
 
 def real(name: str, value: Any, *, above: float = -math.inf, at_least: float = -math.inf) -> float:
     """Return a finite number in its range as a float.

@@ -16,12 +16,22 @@ from span_hpo.solver.pairwise import (
     voted,
 )
 from span_hpo.solver.problem import DualSolution, Problem, checked_costs
-from span_hpo.solver.rounding import margin_noise, violation_limit, zero_width
+from span_hpo.solver.rounding import (
+    ALPHA_ROUNDING,
+    INDEFINITE,
+    SQUARE_ROUNDING,
+    margin_noise,
+    violation_limit,
+    zero_width,
+)
 from span_hpo.solver.smo import shortened_in_box
 
 __all__ = [
+    "ALPHA_ROUNDING",
     "DEFAULT_MAX_ITER",
     "DEFAULT_TOL",
+    "INDEFINITE",
+    "SQUARE_ROUNDING",
     "BoxQP",
     "CentredGram",
     "DualPoint",

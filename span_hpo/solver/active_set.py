@@ -11,14 +11,13 @@ from span_hpo.runtime import BoolArray, FloatArray, IndexArray, rows_of, runs_ma
 from span_hpo.solver.box_qp import BoxQP
 from span_hpo.solver.centred_gram import CentredGram, factored_gram
 from span_hpo.solver.offsets import OffsetLimits, offset_limits
-from span_hpo.solver.rounding import margin_noise
+from span_hpo.solver.rounding import ALPHA_ROUNDING, margin_noise
 from span_hpo.solver.smo import improved_in_box
 
 _ROUNDS = 100  # one to three from a finished fit; after `max_iter` it may need dozens
 _FEW = 4  # rows outside the box that are sooner dropped one by one than by an interior point
 _PAIR_GAP = 1e-6  # where pairs of rows stop to move within the box, in units of the margin,
 _PAIR_STEPS = 1000  # or after so many steps: from there on Newton's method is faster
-_ALPHA_ROUNDING = 1e-13  # relative to the largest alpha: closer to a bound is at the bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +121,7 @@ def polished(start: DualPoint) -> DualPoint:
         wanted = point.alpha[W] + y_W * d
         outside = np.count_nonzero((wanted < 0) | (wanted > costs_W))
         if not outside:
-            rounding = _ALPHA_ROUNDING * max(point.alpha.max(), wanted.max())
+            rounding = ALPHA_ROUNDING * max(point.alpha.max(), wanted.max())
             wanted[wanted < rounding] = 0.0
             point = point.moved(W, np.where(costs_W - wanted < rounding, costs_W, wanted))
             working = point.in_bound

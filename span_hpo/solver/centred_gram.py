@@ -27,15 +27,13 @@ from scipy.linalg import lapack
 from span_hpo.errors import SolverError
 from span_hpo.runtime import FloatArray, IndexArray
 from span_hpo.solver.lapack import cholesky, inverse_of_triangular, solve_triangular
+from span_hpo.solver.rounding import INDEFINITE
 
 _FIRST_JITTER = 1e-14  # relative to the mean squared distance from the centroid
 _JITTER_GROWTH = 10.0
 _EPSILON = float(np.finfo(float).eps)
 _PIVOT_NOISE = 10 * _EPSILON  # relative to K_ii: what rounding leaves of a zero pivot
 _DEPENDENT = 1e-13  # relative to K_ii: a pivot below this is a row in the hull of others
-_INDEFINITE = (
-    1e-8  # relative to the mean diagonal of K_II; below it rounding, above it a wrong kernel
-)
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,7 @@ class CentredGram:
             If one is clearly negative, so that the kernel is not positive semi-definite.
         """
         worst = squared.min(initial=0.0)
-        if worst < -_INDEFINITE * np.abs(K_pp).max(initial=abs(self.mean) + self.scale):
+        if worst < -INDEFINITE * np.abs(K_pp).max(initial=abs(self.mean) + self.scale):
             raise SolverError(_not_psd(f"a squared distance is {worst:.3g}"))
         # What is left below zero is rounding: the row lies in the hull.
         return np.maximum(squared, 0.0)
@@ -159,7 +157,7 @@ def factored_gram(K_II: FloatArray) -> CentredGram:
     n = len(K_II)
     row_means, mean, scale, size = _centroid(K_II)
     H = np.asfortranarray(K_II - row_means[:, None] - row_means + (mean + scale))
-    noise, limit = _PIVOT_NOISE * size, _INDEFINITE * size
+    noise, limit = _PIVOT_NOISE * size, INDEFINITE * size
     jitter = 0.0
     while True:
         L = cholesky(H)

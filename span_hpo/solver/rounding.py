@@ -1,23 +1,72 @@
-"""What rounding may do to a fit."""
+"""What rounding may do to a fit: the tolerances that several modules share.
+
+Each of them decides in several places whether a number is more than rounding, so that the places
+must agree. A tolerance that a single module needs is a constant of that module. With the rounding
+unit ``u = 2.2e-16`` of double precision:
+
+=================  =====================  ==========================  ============================
+name               unit                   derived from                ten times larger it would
+=================  =====================  ==========================  ============================
+ALPHA_ROUNDING     largest dual variable  solving for n dual          turn support vectors with
+                                          variables rounds each by    small dual variables into
+                                          about ``n u``, n < 500      zero or bounded rows
+INDEFINITE         ``K_ii``               half the digits, which a    accept kernels that are not
+                                          kernel computed by a user   positive semi-definite, for
+                                          or read from a file keeps   which spans mean nothing
+SQUARE_ROUNDING    largest ``K_ii``       three products and two      weaken every certificate, so
+                                          sums of up to 50 rows       that more rows follow paths
+MARGIN_NOISE       ``1 + sum(alpha)``     a product with K of n       let the polish stop before
+                   ``max(K_ii)``          rows rounds by ``n u``      the solution is reached
+NOISE_FACTOR       `MARGIN_NOISE`         the computations in a row   call decision values zero
+                                          that a proof consists of    whose sign is known
+SOLVED             margin                 what the active-set method  start paths at points that
+                                          reaches on ugly problems    are not solutions
+NEVER_SOLVED       margin                 LIBSVM's tolerance, which   start paths at LIBSVM's
+                                          is an unsolved fit          answers as if solved
+=================  =====================  ==========================  ============================
+"""
 
 from span_hpo.runtime import FloatArray
 
-_NOISE = 1e-13  # rounding of a decision value, relative to 1 + sum(alpha) max|K_ii|
-_NOISE_FACTOR = 1e3  # how many times that a chain of computations may add up to
-_VIOLATION = 1e-6  # of the KKT conditions that is no more than rounding, in units of the margin,
-_LARGEST_VIOLATION = 1e-3  # and that never is
+ALPHA_ROUNDING = 1e-13
+INDEFINITE = 1e-8
+SQUARE_ROUNDING = 1e-14
+MARGIN_NOISE = 1e-13
+NOISE_FACTOR = 1e3
+SOLVED = 1e-6
+NEVER_SOLVED = 1e-3
 
 
 def margin_noise(alpha: FloatArray, largest: float) -> float:
-    """Return how far rounding may move a decision value, with `largest` the largest |K_ii|."""
-    return _NOISE * (1 + float(alpha.sum()) * largest)
+    """Return how far rounding may move a decision value.
+
+    Parameters
+    ----------
+    alpha
+        Dual variables of the fit, shape (l,).
+    largest
+        The largest ``|K_ii|``.
+    """
+    return MARGIN_NOISE * (1 + float(alpha.sum()) * largest)
 
 
 def violation_limit(noise: float) -> float:
-    """Return by how much margins of a solution may violate the KKT conditions."""
-    return min(_VIOLATION + _NOISE_FACTOR * noise, _LARGEST_VIOLATION)
+    """Return by how much the margins of a solution may violate the KKT conditions.
+
+    Parameters
+    ----------
+    noise
+        The `margin_noise` of the fit.
+    """
+    return min(SOLVED + NOISE_FACTOR * noise, NEVER_SOLVED)
 
 
 def zero_width(noise: float) -> float:
-    """Return how far from 0 a decision value must be for its sign to be known."""
-    return min(_NOISE_FACTOR * noise, _VIOLATION)
+    """Return how far from 0 a decision value must be for its sign to be known.
+
+    Parameters
+    ----------
+    noise
+        The `margin_noise` of the fit.
+    """
+    return min(NOISE_FACTOR * noise, SOLVED)

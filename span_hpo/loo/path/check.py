@@ -26,11 +26,10 @@ from span_hpo.loo.path.segments import (
 from span_hpo.loo.path.tableau import PathState, Tableau
 from span_hpo.loo.proofs import Proofs
 from span_hpo.runtime import BoolArray, FloatArray, IndexArray, compiled
-from span_hpo.solver import offset_ends, violation_limit, zero_width
+from span_hpo.solver import ALPHA_ROUNDING, offset_ends, violation_limit, zero_width
 
 _ROUNDED_UP = 1 + 1e-6  # of a movement on which it depends which rows are looked at
-_AT_BOUND = 1e-13  # relative to C_i and the largest alpha of the fit: closer is at the bound
-_CLEARLY_INSIDE = 1e-8  # the same: further is inside, whatever rounding has done,
+_CLEARLY_INSIDE = 1e-8  # relative to C_i and the largest alpha: further from a bound is inside,
 _NEARLY_AT_BOUND = 1e-5  # if it is also more than this, relative to C_i and the largest alpha now
 _OUTSIDE = 1e-11  # relative to the largest alpha of the fit: how far alpha may leave its box
 _IMBALANCE = 1e-7  # relative to alpha_p: how far sum(y alpha) may be from 0
@@ -108,7 +107,7 @@ def _offset_holders(
     room = np.minimum(alpha, costs - alpha)
     size, size_now = np.minimum(costs, table.alpha.max()), np.minimum(costs, alpha.max())
     holders = in_bound & (room > np.maximum(_CLEARLY_INSIDE * size, _NEARLY_AT_BOUND * size_now))
-    return holders, not (in_bound & (np.abs(room) > _AT_BOUND * size)).any()
+    return holders, not (in_bound & (np.abs(room) > ALPHA_ROUNDING * size)).any()
 
 
 @compiled(dual_variables, _offset_holders)

@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from span_hpo.runtime import Array, FloatArray, IndexArray, compiled
+from span_hpo.solver import ALPHA_ROUNDING
 
 ZERO, IN_BOUND, BOUNDED, PARKED, REMOVED = 0, 1, 2, 3, 4
 ERROR, SUCCESS, END, NEEDS_COLUMN, LONG, LOST = 1, 2, 3, 4, 5, 6
@@ -36,8 +37,7 @@ MOST_SEGMENTS = 150  # segments before the tableau is made anew
 _STILL = 1e-11  # a coordinate that moves slower than this, in units of alpha_p, stands still
 _TOUCHING = 1e-12  # times alpha_p: distances from a bound below this tie, the faster row is first
 _NOTHING = 1e-300  # a room that is not there
-_FINISHED = 1e-10  # relative to alpha_p: what may be left of it at the end,
-_ALPHA_ROUNDING = 1e-13  # and relative to the largest alpha
+_FINISHED = 1e-10  # relative to alpha_p: what may be left of it at the end of its path
 _NEGATIVE_SPAN = -1e-9  # a squared span below this, in units of the tableau: precision is lost
 _SPAN_ROUNDING = 1e-11  # of a squared span, in the same units, where it is part of a proof
 _LEAST_BEYOND = 1e-3  # relative to alpha_p: how far beyond it a certificate must reach
@@ -291,7 +291,7 @@ def _follow(
     """
     p, count, whole = paths.row[k], paths.watched[k], paths.whole[k]
     value, lower, upper = paths.value[k, :count], paths.lower[k, :count], paths.upper[k, :count]
-    finished = _FINISHED * whole + _ALPHA_ROUNDING * table.alpha.max()
+    finished = _FINISHED * whole + ALPHA_ROUNDING * table.alpha.max()
     D = paths.changed[k]
     memory[:count] = paths.own[k, :count]
     loaded = 0  # how many columns of D are in the memory
