@@ -99,9 +99,8 @@ def solve(
         converged=converged,
         tol=tol,
         max_iter=max_iter,
+        known_gram=point.gram,
     )
-    if point.gram is not None:
-        solution.__dict__["gram"] = point.gram  # the polish has factored it already
     if not solution.converged:
         warnings.warn(
             f"The fit ended with a KKT violation of {solution.kkt_violation():.2g} (`tol` = "

@@ -8,7 +8,7 @@ With ``beta = y alpha``, ``F = K beta`` and ``f = F + b``, a row is *in-bound* i
 """
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -143,6 +143,8 @@ class DualSolution:
         LIBSVM says that it finished.
     tol, max_iter
         What the fit was asked for.
+    known_gram
+        The factored Gram matrix of the in-bound rows if the solver has it already; see `gram`.
     """
 
     problem: Problem
@@ -154,6 +156,7 @@ class DualSolution:
     converged: bool
     tol: float
     max_iter: int
+    known_gram: CentredGram | None = field(default=None, repr=False)
 
     @property
     def n_support(self) -> int:
@@ -174,8 +177,10 @@ class DualSolution:
         SolverError
             If the kernel is not positive semi-definite.
         """
-        inside = rows_of(self.in_bound)
-        return factored_gram(self.problem.K.block(inside, inside))
+        if self.known_gram is not None:
+            return self.known_gram
+        in_bound = rows_of(self.in_bound)
+        return factored_gram(self.problem.K.block(in_bound, in_bound))
 
     @functools.cached_property
     def margin_noise(self) -> float:
