@@ -8,7 +8,7 @@ from optuna.trial import FrozenTrial, TrialState
 from sklearn.svm import SVC
 
 from span_hpo.integrations.optuna.spaces import as_objective, params_of
-from span_hpo.objective import SpanObjective
+from span_hpo.objective import SpanObjective, model_rank
 
 
 def best_trial(study: Study) -> FrozenTrial:
@@ -76,7 +76,4 @@ def best_model(study: Study, objective: SpanObjective) -> SVC:
 
 def _rank(trial: FrozenTrial) -> tuple[float, float, float, int]:
     assert trial.value is not None  # complete
-    smooth, support = (
-        trial.user_attrs.get(name, float("inf")) for name in ("smooth_error", "n_support")
-    )
-    return trial.value, smooth, support, trial.number
+    return *model_rank(trial.value, trial.user_attrs), trial.number

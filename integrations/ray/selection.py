@@ -7,7 +7,7 @@ from sklearn.svm import SVC
 
 from span_hpo.integrations.ray.spaces import config_params
 from span_hpo.integrations.ray.trainable import LOSS, ROWS
-from span_hpo.objective import SpanObjective
+from span_hpo.objective import SpanObjective, model_rank
 
 
 def best_result(results: tune.ResultGrid, objective: SpanObjective) -> tune.Result:
@@ -73,6 +73,6 @@ def best_model(results: tune.ResultGrid, objective: SpanObjective) -> SVC:
     return objective.fit_model(params_of(best_result(results, objective), objective))
 
 
-def _rank(result: tune.Result) -> tuple[float, float, int]:
+def _rank(result: tune.Result) -> tuple[float, float, float]:
     metrics = result.metrics or {}
-    return metrics[LOSS], metrics["smooth_error"], metrics["n_support"]
+    return model_rank(metrics[LOSS], metrics)

@@ -1,7 +1,7 @@
 """From hyperparameters to a leave-one-out loss."""
 
 from span_hpo.objective.description import check_same
-from span_hpo.objective.evaluation import CrossValidation, Evaluation
+from span_hpo.objective.evaluation import CrossValidation, Evaluation, model_rank
 from span_hpo.objective.span_objective import SpanObjective
 
-__all__ = ["CrossValidation", "Evaluation", "SpanObjective", "check_same"]
+__all__ = ["CrossValidation", "Evaluation", "SpanObjective", "check_same", "model_rank"]

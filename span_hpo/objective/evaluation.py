@@ -1,12 +1,31 @@
 """What one set of hyperparameters is worth."""
 
 import functools
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from span_hpo.loo import LeaveOneOut
 from span_hpo.metrics import SMOOTH_ERROR
 from span_hpo.runtime import FloatArray, Printable, counted
+
+
+def model_rank(loss: float, figures: Mapping[str, Any]) -> tuple[float, float, float]:
+    """Return what models are sorted by, the best first.
+
+    Ties of the loss, which are common with the metric "error", go to the lower smooth error, then
+    to fewer support vectors.
+
+    Parameters
+    ----------
+    loss
+        The loss of the model.
+    figures
+        `Evaluation.figures` of the model, or attributes that hold them; what is not there ranks
+        last.
+    """
+    return loss, figures.get("smooth_error", math.inf), figures.get("n_support", math.inf)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,9 +71,9 @@ class Evaluation(Printable):
         return SMOOTH_ERROR.loss(self.loo.y, self.loo.decision_values, self.metric_weight)
 
     @property
-    def rank(self) -> tuple[float, float, int]:
-        """What to sort by: ties of the loss go to the lower smooth error, then to fewer vectors."""
-        return self.loss, self.smooth_error, self.n_support
+    def rank(self) -> tuple[float, float, float]:
+        """What to sort by; see `model_rank`."""
+        return model_rank(self.loss, self.figures())
 
     def figures(self) -> dict[str, Any]:
         """Return what a storage should know, as plain numbers by name."""
