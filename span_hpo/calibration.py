@@ -1,6 +1,5 @@
 """Probabilities of the classes from decision values, calibrated on leave-one-out values."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,7 +8,7 @@ from scipy.special import expit, logit
 
 from span_hpo.loo import LeaveOneOut
 from span_hpo.runtime import FloatArray, IndexArray, rows_of, weighted_mean
-from span_hpo.solver import pairs_of, rows_of_pairs
+from span_hpo.solver import n_classes_of, pairs_of, rows_of_pairs
 
 _PLATT_STEPS = 100
 _PLATT_GRADIENT = 1e-10  # largest gradient of the mean cross-entropy, for values of unit size
@@ -111,8 +110,7 @@ def class_probabilities(
     if values.ndim == 1:
         second = sigmoids[0].probability(values)
         return _agreeing(np.column_stack([1 - second, second]), predicted)
-    n_classes = (1 + math.isqrt(1 + 8 * values.shape[1])) // 2
-    return _agreeing(_coupled(sigmoids, values, n_classes), predicted)
+    return _agreeing(_coupled(sigmoids, values, n_classes_of(values.shape[1])), predicted)
 
 
 def loo_sigmoids(loo: LeaveOneOut, weight: FloatArray) -> tuple[PlattSigmoid, ...]:

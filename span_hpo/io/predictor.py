@@ -24,7 +24,7 @@ from span_hpo.io.libsvm_text import (
 from span_hpo.io.scaling import Scaling, scaling_of
 from span_hpo.io.tables import Table
 from span_hpo.runtime import Array, FloatArray, IndexArray
-from span_hpo.solver import pairs_of, voted
+from span_hpo.solver import n_pairs_of, pairs_of, voted
 
 FORMAT = "span_hpo model"
 VERSION = 1
@@ -436,7 +436,7 @@ def _check(model: Predictor) -> None:
             ((k,), n, True),
         ),
         "coefficients": (model.coefficients.shape, (k - 1, n)),
-        "offsets": (model.offsets.shape, (k * (k - 1) // 2,)),
+        "offsets": (model.offsets.shape, (n_pairs_of(k),)),
     }
     vectors = model.support_vectors
     numbers = [vectors.data if sparse.issparse(vectors) else vectors]
@@ -445,7 +445,7 @@ def _check(model: Predictor) -> None:
         parts["scaling"] = (model.scaling.shift.shape, model.scaling.factor.shape), ((d,), (d,))
         numbers += [model.scaling.shift, model.scaling.factor]
     if model.sigmoids is not None:
-        parts["sigmoids"] = len(model.sigmoids), k * (k - 1) // 2
+        parts["sigmoids"] = len(model.sigmoids), n_pairs_of(k)
         numbers.append(np.array([(s.slope, s.offset) for s in model.sigmoids]))
     if model.columns is not None:
         parts["columns"] = len(model.columns.feature_names), d

@@ -24,9 +24,12 @@ from span_hpo.solver import (
     DEFAULT_TOL,
     DualSolution,
     PairwiseSolution,
+    Problem,
     checked_costs,
     checked_max_iter,
-    solve_classes,
+    n_pairs_of,
+    solve,
+    solve_pairs,
 )
 from span_hpo.space import Params, Space, checked_params, grid, merged_space, started
 from span_hpo.weighting import ClassCosts, Weighting, bind_to, is_weighting, sample_costs, starts_of
@@ -235,7 +238,7 @@ class SpanObjective:
         folds = whole("folds", folds, at_least=2, at_most=max(2, fewest))
         K = self._kernels.matrix(params)
         costs = self._costs(data, params)
-        n_pairs = len(data.classes) * (len(data.classes) - 1) // 2
+        n_pairs = n_pairs_of(len(data.classes))
         values = np.empty((len(data), n_pairs))
         parts = StratifiedKFold(folds, shuffle=True, random_state=seed).split(values, data.codes)
         for _, held_out in parts:
@@ -270,7 +273,7 @@ class SpanObjective:
         """
         params = checked_params(self.space, params)
         data = self.data
-        costs = checked_costs(self.weighting.costs(data, params), data.codes, data.classes)
+        costs = self._costs(data, params)
         if isinstance(self.kernel, Precomputed):
             # New kernel matrices have a column for every row, so none may be dropped.
             costs = np.maximum(costs, _NEGLIGIBLE_COST * costs.max())
@@ -384,7 +387,10 @@ class SpanObjective:
     def _solved(
         self, K: KernelBlocks, data: Dataset, costs: FloatArray
     ) -> DualSolution | PairwiseSolution:
-        return solve_classes(K, data.codes, costs, tol=self.tol, max_iter=self.max_iter)
+        if len(data.classes) > 2:
+            return solve_pairs(K, data.codes, costs, tol=self.tol, max_iter=self.max_iter)
+        problem = Problem.of_checked(K, data.y, costs)
+        return solve(problem, tol=self.tol, max_iter=self.max_iter)
 
     def _losses(self, data: Dataset, values: FloatArray, weight: FloatArray) -> dict[str, float]:
         return {metric.name: metric.loss(data.y, values, weight) for metric in self.metrics}

@@ -10,9 +10,11 @@ from span_hpo.solver.offsets import offset_ends
 from span_hpo.solver.pairwise import (
     PairwiseSolution,
     is_wrong,
+    n_classes_of,
+    n_pairs_of,
     pairs_of,
     rows_of_pairs,
-    solve_classes,
+    solve_pairs,
     voted,
 )
 from span_hpo.solver.problem import DualSolution, Problem, checked_costs
@@ -44,6 +46,8 @@ __all__ = [
     "independent_rows",
     "is_wrong",
     "margin_noise",
+    "n_classes_of",
+    "n_pairs_of",
     "offset_ends",
     "one_class_weights",
     "pairs_of",
@@ -51,7 +55,7 @@ __all__ = [
     "rows_of_pairs",
     "shortened_in_box",
     "solve",
-    "solve_classes",
+    "solve_pairs",
     "solve_triangular",
     "violation_limit",
     "voted",

@@ -65,21 +65,21 @@ def pairs_of(n_classes: int) -> list[tuple[int, int]]:
     return list(combinations(range(n_classes), 2))
 
 
+def n_pairs_of(n_classes: int) -> int:
+    """Return the number of pairs, ``k (k - 1) / 2`` of k classes."""
+    return n_classes * (n_classes - 1) // 2
+
+
+def n_classes_of(n_pairs: int) -> int:
+    """Return the number of classes that have so many pairs."""
+    return (1 + math.isqrt(1 + 8 * n_pairs)) // 2
+
+
 def rows_of_pairs(codes: Array) -> Iterator[tuple[IndexArray, FloatArray]]:
     """Yield the rows of every pair of classes, and their labels: +1 for the second class."""
     for first, second in pairs_of(int(codes.max()) + 1):
         rows = rows_of((codes == first) | (codes == second))
         yield rows, np.where(codes[rows] == second, 1.0, -1.0)
-
-
-def solve_classes(
-    K: KernelBlocks, codes: IndexArray, costs: FloatArray, *, tol: float, max_iter: int
-) -> DualSolution | PairwiseSolution:
-    """Fit a weighted SVM of two classes, or of every pair of more; arguments as `solve_pairs`."""
-    if codes.max() > 1:
-        return solve_pairs(K, codes, costs, tol=tol, max_iter=max_iter)
-    y = np.where(codes > 0, 1.0, -1.0)
-    return solve(Problem.of_checked(K, y, costs), tol=tol, max_iter=max_iter)
 
 
 def solve_pairs(
@@ -127,7 +127,7 @@ def voted(codes: IndexArray, values: FloatArray) -> IndexArray:
     values
         Decision values of the pairs, shape (l, k (k - 1) / 2).
     """
-    n_classes = (1 + math.isqrt(1 + 8 * values.shape[1])) // 2
+    n_classes = n_classes_of(values.shape[1])
     votes = np.zeros((len(codes), n_classes), dtype=int)
     for column, (first, second) in enumerate(pairs_of(n_classes)):
         value = values[:, column]
