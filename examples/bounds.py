@@ -5,13 +5,12 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import minmax_scale
 
 from span_hpo import RBF, SpanObjective, UniformCost, bounds, leave_one_out
-from span_hpo.kernels import KernelCache
 
 X, y = load_breast_cancer(return_X_y=True)
 X = minmax_scale(X)
 kernel = RBF(gamma=1.0)
 objective = SpanObjective(X, y, kernel=kernel, weighting=UniformCost())
-diameter = bounds.enclosing_ball(KernelCache(kernel, X).matrix({})).diameter
+diameter = bounds.enclosing_ball(kernel(X)).diameter
 print(f"all rows lie in a ball of diameter {diameter:.3f}")
 
 print("     C   exact  span-rule  xi-alpha  span bound  support vectors  Opper-Winther")

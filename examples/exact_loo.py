@@ -6,12 +6,11 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 from span_hpo import RBF, Problem, leave_one_out, solve
-from span_hpo.kernels import KernelCache
 
 X, labels = load_breast_cancer(return_X_y=True)
 X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
 y = np.where(labels == 1, 1.0, -1.0)
-K = KernelCache(RBF(gamma=2.0), X).matrix({})
+K = RBF(gamma=2.0)(X)
 solution = solve(Problem(K, y, np.where(y > 0, 50.0, 20.0)))
 leave_one_out(solution, method="exact")  # the first call compiles
 

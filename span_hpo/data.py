@@ -117,7 +117,7 @@ def as_dataset(X: Any, y: Any, *, scores: Any = None, groups: Any = None) -> Dat
     TypeError, ValueError
         With the name of the argument, what was received and what is wanted.
     """
-    features = _as_features(X)
+    features = as_features(X)
     count = features.shape[0]
     labels = _plain(as_column(y, "y", count))
     classes = _classes(labels)
@@ -158,26 +158,42 @@ def not_negative(values: Any, name: str, count: int) -> FloatArray:
     return numbers
 
 
-def _as_features(X: Any) -> Any:
+def as_features(X: Any, name: str = "X", *, least_rows: int = 2) -> Any:
+    """Return features as finite float64 numbers, dense or in compressed sparse rows.
+
+    Parameters
+    ----------
+    X
+        Features, shape (l, d): an array, a DataFrame of numbers or a sparse matrix.
+    name
+        Name of the argument, for messages.
+    least_rows
+        The least number of rows that is allowed.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If X is not as described.
+    """
     if sparse.issparse(X):
-        return _as_sparse_features(X)
-    features = _unmasked(X, "X")
-    _check_shape(features.shape)
-    return read_only(np.ascontiguousarray(_finite(features, "X")))
+        _check_shape(X.shape, name, least_rows)
+        return _as_sparse_features(X, name)
+    features = _unmasked(X, name)
+    _check_shape(features.shape, name, least_rows)
+    return read_only(np.ascontiguousarray(_finite(features, name)))
 
 
-def _as_sparse_features(X: Any) -> Any:
+def _as_sparse_features(X: Any, name: str) -> Any:
     """Return a copy in compressed rows, float64, sorted and without repeated entries."""
-    _check_shape(X.shape)
     features = sparse.csr_array(X, copy=True)
-    features.data = _as_floats(features.data, "X")
+    features.data = _as_floats(features.data, name)
     features.sum_duplicates()
     finite = np.isfinite(features.data)
     if not finite.all():
         first = int((~finite).argmax())
         row = int(np.searchsorted(features.indptr, first, side="right")) - 1
         raise ValueError(
-            f"`X` must be finite, got {features.data[first]} in row {row}, "
+            f"`{name}` must be finite, got {features.data[first]} in row {row}, "
             f"column {features.indices[first]}."
         )
     if max(features.shape[1], features.nnz) < 2**31:
@@ -189,11 +205,12 @@ def _as_sparse_features(X: Any) -> Any:
     return features
 
 
-def _check_shape(shape: tuple[int, ...]) -> None:
+def _check_shape(shape: tuple[int, ...], name: str, least_rows: int) -> None:
     if len(shape) != 2:
-        raise ValueError(f"`X` must have two dimensions (rows, features), got shape {shape}.")
-    if shape[0] < 2 or shape[1] < 1:
-        raise ValueError(f"`X` must have at least two rows and one feature, got shape {shape}.")
+        raise ValueError(f"`{name}` must have two dimensions (rows, features), got shape {shape}.")
+    if shape[0] < least_rows or shape[1] < 1:
+        rows = "two rows" if least_rows == 2 else "one row"
+        raise ValueError(f"`{name}` must have at least {rows} and one feature, got shape {shape}.")
 
 
 def _unmasked(values: Any, name: str) -> Array:

@@ -23,7 +23,6 @@ from span_hpo.cli.search_engines import Engine, OptunaEngine, RayEngine, local_f
 from span_hpo.errors import SolverError
 from span_hpo.estimators import SCALES, SpanSVC, fitted_scaler
 from span_hpo.io import (
-    KERNELS,
     Predictor,
     Samples,
     Table,
@@ -35,7 +34,7 @@ from span_hpo.io import (
     read_table,
     write_text,
 )
-from span_hpo.kernels import RBF, Linear, Polynomial, is_held
+from span_hpo.kernels import LIBSVM_KERNELS, is_held
 from span_hpo.loo import METHODS
 from span_hpo.metrics import METRICS
 from span_hpo.objective import Evaluation, SpanObjective
@@ -140,7 +139,9 @@ _rows = _options(
     ),
 )
 _model = _options(
-    click.option("--kernel", type=click.Choice(list(KERNELS)), default="rbf", show_default=True),
+    click.option(
+        "--kernel", type=click.Choice(list(LIBSVM_KERNELS)), default="rbf", show_default=True
+    ),
     click.option(
         "--weighting",
         type=click.Choice(WEIGHTINGS),
@@ -445,12 +446,18 @@ def _kernel(settings: dict[str, Any]) -> Any:
     """Return the kernel with the values that were given; the others are searched."""
     name = settings["kernel"]
     for option in ("gamma", "degree", "coef0"):
-        if settings[option] is not None and option not in KERNELS[name]:
+        if settings[option] is not None and option not in LIBSVM_KERNELS[name].parameter_names():
             raise ValueError(
                 f"`{option}` must not be given for the kernel {name}, got {settings[option]!r}."
             )
-    given = {option: settings[option] for option in KERNELS[name] if settings[option] is not None}
-    return {"rbf": RBF, "linear": Linear, "poly": Polynomial}[name](**given)
+    kind = LIBSVM_KERNELS[name]
+    return kind(
+        **{
+            option: settings[option]
+            for option in kind.parameter_names()
+            if settings[option] is not None
+        }
+    )
 
 
 def _weighting(settings: dict[str, Any], labels: Array) -> Any:

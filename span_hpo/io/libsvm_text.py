@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -13,10 +14,10 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from span_hpo.io.tables import opened, shown_cell, whole_labels
-from span_hpo.runtime import Array
+from span_hpo.kernels import LIBSVM_KERNELS
+from span_hpo.runtime import Array, FloatArray
 
-MOST_ENTRIES = 10**9  # of support vectors in a file that is believed
-LIBSVM_KERNELS = {"rbf": "rbf", "linear": "linear", "poly": "polynomial"}
+_MOST_ENTRIES = 10**9  # of support vectors in a file that is believed
 _MOST_FEATURES = 10**7  # of a LIBSVM file that is believed
 _DENSE_SHARE = 0.25  # of entries that are not 0, from which a LIBSVM file is held as an array
 _LIBSVM_LINE = re.compile(r"[^\s:]+(\s+[^\s:]+:[^\s:]+)*\s*$")
@@ -31,29 +32,99 @@ def libsvm_entries(X: Any) -> Iterator[list[str]]:
         yield [f"{j + 1}:{value!r}" for j, value in zip(columns, values, strict=True) if value]
 
 
-def libsvm_header(lines: Iterator[str], path: str | Path) -> dict[str, str]:
+@dataclass(frozen=True, eq=False)
+class LibsvmModel:
+    """The parts of a model that LIBSVM's text format holds; see `Predictor` for each of them."""
+
+    kernel: str
+    kernel_parameters: dict[str, float]
+    labels: Array
+    support_vectors: Any
+    n_support: Array
+    coefficients: FloatArray
+    offsets: FloatArray
+
+    def text(self) -> str:
+        """Return the content of a model file."""
+        lines = ["svm_type c_svc", f"kernel_type {LIBSVM_KERNELS[self.kernel].libsvm_name}"]
+        for name, value in self.kernel_parameters.items():
+            lines.append(f"{name} {int(value) if name == 'degree' else repr(value)}")
+        lines += [
+            f"nr_class {len(self.labels)}",
+            f"total_sv {self.support_vectors.shape[0]}",
+            # In the file a positive value is a vote for the first class.
+            "rho " + " ".join(repr(float(offset)) for offset in self.offsets),
+            "label " + " ".join(str(label) for label in self.labels),
+            "nr_sv " + " ".join(str(count) for count in self.n_support),
+            "SV",
+        ]
+        for coefficients, entries in zip(
+            -self.coefficients.T, libsvm_entries(self.support_vectors), strict=True
+        ):
+            lines.append(" ".join([*(repr(float(value)) for value in coefficients), *entries]))
+        return "\n".join(lines) + "\n"
+
+    @classmethod
+    def of_text(cls, text: str, n_features: int | None = None) -> "LibsvmModel":
+        """Return the model that the content of a file describes.
+
+        Parameters
+        ----------
+        text
+            Content of the file.
+        n_features
+            Number of features; by default the highest that a support vector uses.
+
+        Raises
+        ------
+        KeyError, ValueError, IndexError
+            If the file is damaged, or holds another kind of model.
+        """
+        lines = iter(text.splitlines())
+        header = _header(lines)
+        kernel = _kernel_of(header)
+        labels = np.array([int(label) for label in header["label"].split()])
+        rows = [_support_vector(line, len(labels) - 1) for line in lines if line.strip()]
+        if len(rows) != int(header["total_sv"]):
+            raise ValueError(f"{len(rows)} of {header['total_sv']} support vectors")
+        if len(labels) != int(header["nr_class"]):
+            raise ValueError(f"{len(labels)} labels of {header['nr_class']} classes")
+        return cls(
+            kernel=kernel,
+            kernel_parameters={
+                name: float(header[name]) for name in LIBSVM_KERNELS[kernel].parameter_names()
+            },
+            labels=labels,
+            support_vectors=_dense([entries for _, entries in rows], n_features),
+            n_support=np.array([int(count) for count in header["nr_sv"].split()]),
+            coefficients=-np.array([coefficients for coefficients, _ in rows]).T,
+            offsets=np.array([float(rho) for rho in header["rho"].split()]),
+        )
+
+
+def _header(lines: Iterator[str]) -> dict[str, str]:
     """Return the lines before the support vectors, by name."""
     header: dict[str, str] = {}
     for line in lines:
         if line.strip() == "SV":
-            break
+            return header
         name, _, value = line.partition(" ")
         header[name] = value.strip()
-    else:
-        raise ValueError(f"{path} must be a LIBSVM model, got a file without support vectors.")
-    if header.get("svm_type") != "c_svc":
-        raise ValueError(
-            f"{path} must hold a model of type c_svc, got {header.get('svm_type', 'none')!r}."
-        )
-    if header.get("kernel_type") not in LIBSVM_KERNELS.values():
-        raise ValueError(
-            f"{path} must have one of the kernels {sorted(LIBSVM_KERNELS.values())}, "
-            f"got {header.get('kernel_type', 'none')!r}."
-        )
-    return header
+    raise ValueError("it has no support vectors")
 
 
-def libsvm_row(line: str, count: int) -> tuple[list[float], dict[int, float]]:
+def _kernel_of(header: dict[str, str]) -> str:
+    """Return our name of the kernel in a header."""
+    svm_type, wanted = header.get("svm_type", "none"), header.get("kernel_type", "none")
+    if svm_type != "c_svc":
+        raise ValueError(f"it must hold a model of type c_svc, got {svm_type!r}")
+    ours = {str(kernel.libsvm_name): name for name, kernel in LIBSVM_KERNELS.items()}
+    if wanted not in ours:
+        raise ValueError(f"it must have one of the kernels {sorted(ours)}, got {wanted!r}")
+    return ours[wanted]
+
+
+def _support_vector(line: str, count: int) -> tuple[list[float], dict[int, float]]:
     """Return the coefficients and the entries of one support vector."""
     words = line.split()
     entries = [word.split(":") for word in words[count:]]
@@ -64,6 +135,18 @@ def libsvm_row(line: str, count: int) -> tuple[list[float], dict[int, float]]:
     if len(by_feature) < len(entries) or min(by_feature, default=1) < 1:
         raise ValueError("features must be numbered from 1, each once in a row")
     return coefficients, by_feature
+
+
+def _dense(rows: list[dict[int, float]], n_features: int | None) -> FloatArray:
+    """Return the entries of support vectors as an array."""
+    used = max([0, *(j for entries in rows for j in entries)])
+    width = used if n_features is None else n_features
+    if not used <= width <= _MOST_ENTRIES // max(1, len(rows)):
+        raise ValueError(f"{used} features where {width} are wanted")
+    vectors = np.zeros((len(rows), width))
+    for i, entries in enumerate(rows):
+        vectors[i, [j - 1 for j in entries]] = list(entries.values())
+    return vectors
 
 
 def read_libsvm(path: str | Path, n_features: int | None = None) -> tuple[Any, Array]:

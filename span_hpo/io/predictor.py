@@ -2,38 +2,29 @@
 
 import json
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
+from sklearn.metrics.pairwise import pairwise_kernels
 
 from span_hpo.calibration import PlattSigmoid, class_probabilities
 from span_hpo.io.atomic import write_text
 from span_hpo.io.encoding import Encoding
-from span_hpo.io.libsvm_text import (
-    LIBSVM_KERNELS,
-    MOST_ENTRIES,
-    libsvm_entries,
-    libsvm_header,
-    libsvm_row,
-)
+from span_hpo.io.libsvm_text import LibsvmModel
+from span_hpo.io.model_json import plain_number, read_vectors, written_vectors
 from span_hpo.io.scaling import Scaling, scaling_of
 from span_hpo.io.tables import Table
+from span_hpo.kernels import LIBSVM_KERNELS
 from span_hpo.runtime import Array, FloatArray, IndexArray
 from span_hpo.solver import n_pairs_of, pairs_of, voted
 
 FORMAT = "span_hpo model"
 VERSION = 1
 _PREDICTED_AT_ONCE = 2**24  # entries of a kernel matrix: rows are predicted block by block
-KERNELS: dict[str, tuple[str, ...]] = {
-    "rbf": ("gamma",),
-    "linear": (),
-    "poly": ("gamma", "coef0", "degree"),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +65,7 @@ class Predictor:
     n_support: Array
     coefficients: FloatArray
     offsets: FloatArray
-    parameters: dict[str, Any]
+    parameters: dict[str, Any] = field(default_factory=dict)
     scaling: Scaling | None = None
     sigmoids: tuple[PlattSigmoid, ...] | None = None
     columns: Encoding | None = None
@@ -109,13 +100,13 @@ class Predictor:
         ValueError, TypeError
             If the kernel or the scaler is another one.
         """
-        if svc.kernel not in KERNELS:
+        if svc.kernel not in LIBSVM_KERNELS:
             raise ValueError(
-                f"`svc` must have one of the kernels {sorted(KERNELS)}, got {svc.kernel!r}."
+                f"`svc` must have one of the kernels {sorted(LIBSVM_KERNELS)}, got {svc.kernel!r}."
             )
         if svc.break_ties:
             raise ValueError("`svc` must not have `break_ties`: the files cannot say that.")
-        values = {name: getattr(svc, name) for name in KERNELS[svc.kernel]}
+        values = {name: getattr(svc, name) for name in LIBSVM_KERNELS[svc.kernel].parameter_names()}
         for name, value in values.items():
             if isinstance(value, str):
                 raise ValueError(f"`svc` must have a number as `{name}`, got {value!r}.")
@@ -195,7 +186,9 @@ class Predictor:
 
     def _values(self, features: Any) -> FloatArray:
         """Return the decision values of scaled features, one column for each pair of classes."""
-        K = _KERNEL_FUNCTIONS[self.kernel](features, self.support_vectors, **self.kernel_parameters)
+        K = pairwise_kernels(
+            features, self.support_vectors, metric=self.kernel, **self.kernel_parameters
+        )
         ends = np.concatenate([[0], np.cumsum(self.n_support)])
         values = np.empty((K.shape[0], len(self.offsets)))
         for column, (first, second) in enumerate(pairs_of(len(self.labels))):
@@ -254,7 +247,7 @@ class Predictor:
             "n_support": self.n_support.tolist(),
             "offsets": self.offsets.tolist(),
             "coefficients": self.coefficients.tolist(),
-            "support_vectors": _written_vectors(self.support_vectors),
+            "support_vectors": written_vectors(self.support_vectors),
             "scaling": None
             if self.scaling is None
             else {
@@ -266,7 +259,7 @@ class Predictor:
             else [[float(sigmoid.slope), float(sigmoid.offset)] for sigmoid in self.sigmoids],
             "columns": None if self.columns is None else self.columns.content(),
         }
-        write_text(path, json.dumps(content, default=_plain_number, allow_nan=False))
+        write_text(path, json.dumps(content, default=plain_number, allow_nan=False))
 
     @classmethod
     def load(cls, path: str | Path) -> "Predictor":
@@ -299,7 +292,7 @@ class Predictor:
                     name: float(value) for name, value in content["kernel_parameters"].items()
                 },
                 labels=np.array(content["labels"]),
-                support_vectors=_read_vectors(content["support_vectors"]),
+                support_vectors=read_vectors(content["support_vectors"]),
                 n_support=np.array(content["n_support"], dtype=int),
                 coefficients=np.array(content["coefficients"], dtype=float),
                 offsets=np.array(content["offsets"], dtype=float),
@@ -343,26 +336,16 @@ class Predictor:
 
         Labels that are not whole numbers of 32 bits are written as `libsvm_labels`.
         """
-        labels = self.libsvm_labels
-        lines = ["svm_type c_svc", f"kernel_type {LIBSVM_KERNELS[self.kernel]}"]
-        for name in ("degree", "gamma", "coef0"):
-            if name in self.kernel_parameters:
-                value = self.kernel_parameters[name]
-                lines.append(f"{name} {int(value) if name == 'degree' else repr(value)}")
-        lines += [
-            f"nr_class {len(labels)}",
-            f"total_sv {self.support_vectors.shape[0]}",
-            # There a positive value is a vote for the first class.
-            "rho " + " ".join(repr(float(offset)) for offset in self.offsets),
-            "label " + " ".join(str(label) for label in labels),
-            "nr_sv " + " ".join(str(count) for count in self.n_support),
-            "SV",
-        ]
-        for coefficients, entries in zip(
-            -self.coefficients.T, libsvm_entries(self.support_vectors), strict=True
-        ):
-            lines.append(" ".join([*(repr(float(value)) for value in coefficients), *entries]))
-        write_text(path, "\n".join(lines) + "\n")
+        model = LibsvmModel(
+            kernel=self.kernel,
+            kernel_parameters=self.kernel_parameters,
+            labels=self.libsvm_labels,
+            support_vectors=self.support_vectors,
+            n_support=self.n_support,
+            coefficients=self.coefficients,
+            offsets=self.offsets,
+        )
+        write_text(path, model.text())
 
     @classmethod
     def load_libsvm(cls, path: str | Path, *, n_features: int | None = None) -> "Predictor":
@@ -384,34 +367,9 @@ class Predictor:
             text = Path(path).read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
             raise ValueError(f"{path} must be a LIBSVM model, got a binary file.") from error
-        lines = iter(text.splitlines())
-        header = libsvm_header(lines, path)
         try:
-            kernel = {name: ours for ours, name in LIBSVM_KERNELS.items()}[header["kernel_type"]]
-            values = {name: float(header[name]) for name in KERNELS[kernel]}
-            labels = np.array([int(label) for label in header["label"].split()])
-            rows = [libsvm_row(line, len(labels) - 1) for line in lines if line.strip()]
-            if len(rows) != int(header["total_sv"]):
-                raise ValueError(f"{len(rows)} of {header['total_sv']} support vectors")
-            if len(labels) != int(header["nr_class"]):
-                raise ValueError(f"{len(labels)} labels of {header['nr_class']} classes")
-            used = max([0, *(j for _, entries in rows for j in entries)])
-            width = used if n_features is None else n_features
-            if not used <= width <= MOST_ENTRIES // max(1, len(rows)):
-                raise ValueError(f"{used} features where {width} are wanted")
-            vectors = np.zeros((len(rows), width))
-            for i, (_, entries) in enumerate(rows):
-                vectors[i, [j - 1 for j in entries]] = list(entries.values())
-            model = cls(
-                kernel=kernel,
-                kernel_parameters=values,
-                labels=labels,
-                support_vectors=vectors,
-                n_support=np.array([int(count) for count in header["nr_sv"].split()]),
-                coefficients=-np.array([coefficients for coefficients, _ in rows]).T,
-                offsets=np.array([float(rho) for rho in header["rho"].split()]),
-                parameters={},
-            )
+            parts = LibsvmModel.of_text(text, n_features)
+            model = cls(**{part.name: getattr(parts, part.name) for part in fields(parts)})
             _check(model)
         except (KeyError, ValueError, IndexError) as error:
             raise ValueError(
@@ -424,11 +382,12 @@ def _check(model: Predictor) -> None:
     """Raise if the parts of a model do not fit together."""
     k = len(model.labels)
     n, d = model.support_vectors.shape
+    kernel = LIBSVM_KERNELS.get(model.kernel)
     parts = {
-        "kernel": (model.kernel in KERNELS, True),
+        "kernel": (kernel is not None, True),
         "kernel_parameters": (
             set(model.kernel_parameters),
-            set(KERNELS.get(model.kernel, ())),
+            set() if kernel is None else set(kernel.parameter_names()),
         ),
         "labels": (len(set(model.labels.tolist())), k),
         "n_support": (
@@ -456,47 +415,3 @@ def _check(model: Predictor) -> None:
         raise ValueError("all numbers must be finite")
     if not all(math.isfinite(value) for value in model.kernel_parameters.values()):
         raise ValueError("kernel parameters must be finite")
-
-
-def _written_vectors(vectors: Any) -> Any:
-    """Return support vectors as JSON has them: rows, or the parts of a sparse matrix."""
-    if not sparse.issparse(vectors):
-        return vectors.tolist()
-    return {
-        "shape": list(vectors.shape),
-        "starts": vectors.indptr.tolist(),
-        "features": vectors.indices.tolist(),
-        "values": vectors.data.tolist(),
-    }
-
-
-def _read_vectors(content: Any) -> Any:
-    """Return what `_written_vectors` has written, or raise a ValueError."""
-    if not isinstance(content, dict):
-        return np.array(content, dtype=float)
-    vectors = sparse.csr_array(
-        (
-            np.array(content["values"], dtype=float),
-            np.array(content["features"], dtype=int),
-            np.array(content["starts"], dtype=int),
-        ),
-        shape=tuple(content["shape"]),
-    )
-    vectors.check_format(full_check=True)
-    return vectors
-
-
-def _plain_number(value: Any) -> Any:
-    """Return NumPy's numbers as plain ones, for JSON."""
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(
-        f"`parameters` and labels must be numbers and text, got {type(value).__name__}."
-    )
-
-
-_KERNEL_FUNCTIONS: dict[str, Callable[..., FloatArray]] = {
-    "rbf": rbf_kernel,
-    "linear": linear_kernel,
-    "poly": polynomial_kernel,
-}

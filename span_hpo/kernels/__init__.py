@@ -13,18 +13,22 @@ from span_hpo.kernels.blocks import (
 )
 from span_hpo.kernels.cache import KernelCache
 from span_hpo.kernels.functions import (
+    KERNELS,
+    LIBSVM_KERNELS,
     RBF,
     FunctionKernel,
-    Kernel,
     Laplacian,
     Linear,
     Polynomial,
     Precomputed,
     as_kernel,
 )
+from span_hpo.kernels.kernel import Kernel
 
 __all__ = [
     "ALL",
+    "KERNELS",
+    "LIBSVM_KERNELS",
     "RBF",
     "FunctionKernel",
     "Kernel",

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from span_hpo.kernels.blocks import KernelBlocks, KernelFeatures, KernelMatrix, Rows
-from span_hpo.kernels.distances import check_overflow
-from span_hpo.kernels.functions import Kernel, Precomputed
+from span_hpo.kernels.functions import Precomputed
+from span_hpo.kernels.kernel import Kernel
 from span_hpo.runtime import FloatArray, IndexArray, Memo
 from span_hpo.space import Params
 
@@ -56,10 +56,7 @@ class FeatureKernel:
     def block(self, rows: Rows, columns: Rows) -> FloatArray:
         """Return ``K_ij`` for the given rows and columns, a new array."""
         statistic = self.kernel.cross_statistic(self.X[rows], self.X[columns])
-        with np.errstate(over="ignore", invalid="ignore"):
-            block = self.kernel.matrix(statistic, **self.values)
-        check_overflow(block, f"kernel values with {self.values}", "use smaller parameters")
-        return np.ascontiguousarray(block)
+        return np.ascontiguousarray(self.kernel.finite_matrix(statistic, **self.values))
 
     def take(self, rows: IndexArray) -> "FeatureKernel":
         """Return the kernel of some of the rows."""
@@ -105,8 +102,12 @@ class KernelCache:
         if not self._fits(count):
             if rows is not None and self._fits(len(rows)):
                 return self._build(self.kernel.statistic(self.X[rows]), values)
+            if not self.kernel.gives_blocks:
+                raise ValueError(
+                    "`memory_limit` must allow for the whole kernel matrix with "
+                    f"{type(self.kernel).__name__}, got {self.memory_limit:g} MB."
+                )
             X = self._shifted.get((), lambda: self.kernel.shifted(self.X))
-            self.kernel.cross_statistic(X[:1], X[:1])  # raises if the kernel has no blocks
             return FeatureKernel(self.kernel, X if rows is None else X[rows], values)
         key = _key({name: values[name] for name in self.kernel.space})
         if self._fixed is not None:
@@ -129,10 +130,7 @@ class KernelCache:
         return 8e-6 * (matrices + 0.5) * count**2 <= self.memory_limit
 
     def _build(self, statistic: FloatArray, values: dict[str, Any]) -> KernelMatrix:
-        with np.errstate(over="ignore", invalid="ignore"):
-            K = self.kernel.matrix(statistic, **values)
-        check_overflow(K, f"kernel values with {values}", "use smaller kernel parameters")
-        return KernelMatrix(K)
+        return KernelMatrix(self.kernel.finite_matrix(statistic, **values))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return KernelCache, (self.kernel, self.X, self.memory_limit)

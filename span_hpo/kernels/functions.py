@@ -1,19 +1,13 @@
-"""Kernels and the matrices they give.
-
-A kernel splits in two: a statistic of the data that no hyperparameter touches (squared distances,
-inner products), computed once, and the map from it to the kernel matrix, computed anew only when a
-kernel parameter changes. That is what makes a trial cheaper than a fit on the features.
-"""
+"""The kernels: their formulas, their default ranges and what users call them."""
 
 import functools
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
-from scipy.spatial.distance import pdist, squareform
+from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.metrics.pairwise import laplacian_kernel
 
 from span_hpo.kernels.blocks import checked_matrix
@@ -27,69 +21,15 @@ from span_hpo.kernels.distances import (
     squared_norms,
     typical_distance,
 )
+from span_hpo.kernels.kernel import Kernel
 from span_hpo.runtime import FloatArray, IndexArray, real, whole
-from span_hpo.space import Float, Hyperparameter, Params, Space, searched, value_of
+from span_hpo.space import (
+    Float,
+    Hyperparameter,
+)
 
 _TYPICAL_RANGE = 1e-300, 1e300  # (squared) distances for which a width can be written
 _HIGHEST_DEGREE = 1000
-
-
-@dataclass(frozen=True)
-class Kernel(ABC):
-    """A positive semi-definite kernel; its fields are its hyperparameters."""
-
-    @property
-    def space(self) -> Space:
-        """The hyperparameters that are searched."""
-        return searched(self._hyperparameters())
-
-    def values(self, params: Params) -> dict[str, Any]:
-        """Return the value of every hyperparameter, fixed or searched, checked."""
-        return {
-            name: self.check(name, value_of(setting, name, params))
-            for name, setting in self._hyperparameters().items()
-        }
-
-    def bind(self, X: Any) -> "Kernel":
-        """Return this kernel with defaults that depend on the data filled in."""
-        return self
-
-    def starts(self, X: Any) -> list[dict[str, Any]]:
-        """Return good guesses of some hyperparameters for these data."""
-        return [{}]
-
-    def check(self, name: str, value: Any) -> Any:
-        """Return the value of one hyperparameter, or raise ``ValueError``."""
-        return real(name, value, above=0)
-
-    @abstractmethod
-    def statistic(self, X: Any) -> FloatArray:
-        """Return what the kernel matrix is a function of, whatever the hyperparameters are."""
-
-    def shifted(self, X: Any) -> Any:
-        """Return features that give the same kernel, with less rounding if possible."""
-        return X
-
-    def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
-        """Return the statistic of the rows of X with those of Z."""
-        raise ValueError(
-            f"`memory_limit` must allow for the whole kernel matrix with {type(self).__name__}."
-        )
-
-    def restrict(self, statistic: FloatArray, rows: IndexArray) -> FloatArray:
-        """Return the statistic of some of the rows."""
-        return statistic[np.ix_(rows, rows)]
-
-    @abstractmethod
-    def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
-        """Return the kernel matrix of a statistic (of any shape), as a new array or itself."""
-
-    @abstractmethod
-    def svc_arguments(self, **values: Any) -> dict[str, Any]:
-        """Return the arguments that give scikit-learn's ``SVC`` the same kernel."""
-
-    def _hyperparameters(self) -> dict[str, Any]:
-        return {own.name: getattr(self, own.name) for own in fields(self)}
 
 
 @dataclass(frozen=True)
@@ -104,6 +44,8 @@ class RBF(Kernel):
     """
 
     gamma: Hyperparameter | None = None
+    libsvm_name: ClassVar[str] = "rbf"
+    gives_blocks: ClassVar[bool] = True
 
     def bind(self, X: Any) -> "RBF":
         """Return this kernel with the default range of `gamma` filled in."""
@@ -161,11 +103,15 @@ class Laplacian(Kernel):
 
     def statistic(self, X: Any) -> FloatArray:
         """Return the sums of absolute differences."""
-        if issparse(X):
-            raise TypeError(
-                "`X` must be dense for the laplacian kernel, got a sparse matrix: pass X.toarray()."
-            )
+        _check_dense(X, "X")
         return np.ascontiguousarray(squareform(pdist(X, "cityblock")))
+
+    def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
+        """Return the sums of absolute differences of the rows of X from those of Z."""
+        _check_dense(X, "X")
+        _check_dense(Z, "Z")
+        distances: FloatArray = cdist(X, Z, "cityblock")
+        return distances
 
     def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
         """Return ``exp(-gamma D)``."""
@@ -179,6 +125,9 @@ class Laplacian(Kernel):
 @dataclass(frozen=True)
 class Linear(Kernel):
     """``K(x, z) = x'z``."""
+
+    libsvm_name: ClassVar[str] = "linear"
+    gives_blocks: ClassVar[bool] = True
 
     def statistic(self, X: Any) -> FloatArray:
         """Return the inner products."""
@@ -215,6 +164,8 @@ class Polynomial(Kernel):
     degree: Hyperparameter = 3
     gamma: Hyperparameter | None = None
     coef0: Hyperparameter = 1.0
+    libsvm_name: ClassVar[str] = "polynomial"
+    gives_blocks: ClassVar[bool] = True
 
     def bind(self, X: Any) -> "Polynomial":
         """Return this kernel with the default range of `gamma` filled in."""
@@ -269,6 +220,10 @@ class Precomputed(Kernel):
         """Return the given matrix, symmetric to the last bit."""
         return checked_matrix(X, "X").values
 
+    def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
+        """Raise: a given matrix knows no other rows than its own."""
+        raise ValueError("`Z` must be None for a precomputed kernel, which has no features.")
+
     def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
         """Return the given matrix."""
         return statistic
@@ -299,22 +254,35 @@ class FunctionKernel(Kernel):
         """Return the value as it is: only the function knows what is right."""
         return value
 
-    def statistic(self, X: Any) -> FloatArray:
+    def statistic(self, X: Any) -> Any:
         """Return the rows themselves: nothing is known to be reusable."""
-        rows: FloatArray = X
-        return rows
+        return X
+
+    def cross_statistic(self, X: Any, Z: Any) -> Any:
+        """Return the rows of both as a pair."""
+        return X, Z
 
     def restrict(self, statistic: FloatArray, rows: IndexArray) -> FloatArray:
         """Return some of the rows."""
         return statistic[rows]
 
-    def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
+    def matrix(self, statistic: Any, **values: Any) -> FloatArray:
         """Return what the function gives for all pairs of rows, checked."""
+        if isinstance(statistic, tuple):
+            return self._between(*statistic, **values)
         K = checked_matrix(self.function(statistic, statistic, **values), "kernel").values
         if len(K) != statistic.shape[0]:
             raise ValueError(
                 f"`kernel` must return one row and column for each of {statistic.shape[0]} rows, "
                 f"got shape {K.shape}."
+            )
+        return K
+
+    def _between(self, X: Any, Z: Any, **values: Any) -> FloatArray:
+        K = np.asarray(self.function(X, Z, **values), dtype=np.float64)
+        if K.shape != (X.shape[0], Z.shape[0]):
+            raise ValueError(
+                f"`kernel` must return shape {(X.shape[0], Z.shape[0])}, got shape {K.shape}."
             )
         return K
 
@@ -326,27 +294,38 @@ class FunctionKernel(Kernel):
         return dict(self.hyperparameters)
 
 
-_BY_NAME: dict[str, type[Kernel]] = {
+# What users call the kernels, in the order in which a command line lists them.
+KERNELS: dict[str, type[Kernel]] = {
     "rbf": RBF,
     "linear": Linear,
     "poly": Polynomial,
     "laplacian": Laplacian,
     "precomputed": Precomputed,
 }
+# Those that LIBSVM and its files have.
+LIBSVM_KERNELS = {name: kind for name, kind in KERNELS.items() if kind.libsvm_name is not None}
 
 
 def as_kernel(kernel: Any) -> Kernel:
     """Return the kernel that a user means by a name, a kernel object or a callable."""
     if isinstance(kernel, Kernel):
         return kernel
-    if isinstance(kernel, str) and kernel in _BY_NAME:
-        return _BY_NAME[kernel]()
+    if isinstance(kernel, str) and kernel in KERNELS:
+        return KERNELS[kernel]()
     if callable(kernel) and not isinstance(kernel, type):
         return FunctionKernel(kernel)
     raise ValueError(
-        f"`kernel` must be one of {sorted(_BY_NAME)}, a kernel such as RBF(gamma=0.1) or a "
+        f"`kernel` must be one of {sorted(KERNELS)}, a kernel such as RBF(gamma=0.1) or a "
         f"callable (X, Z) -> matrix, got {kernel!r}."
     )
+
+
+def _check_dense(X: Any, name: str) -> None:
+    if issparse(X):
+        raise TypeError(
+            f"`{name}` must be dense for the laplacian kernel, got a sparse matrix: pass "
+            f"{name}.toarray()."
+        )
 
 
 def _exponential(distances: FloatArray, gamma: float) -> FloatArray:

@@ -6,6 +6,7 @@ import pytest
 from sklearn.metrics.pairwise import (
     euclidean_distances,
     laplacian_kernel,
+    linear_kernel,
     polynomial_kernel,
     rbf_kernel,
 )
@@ -283,3 +284,48 @@ def test_kernels_by_name():
     for wrong in ("gauss", 3, RBF):
         with pytest.raises(ValueError, match=r"`kernel` must be one of \['laplacian', 'linear'"):
             as_kernel(wrong)
+
+
+CALLABLE = [
+    (RBF(gamma=0.7), lambda X, Z: rbf_kernel(X, Z, gamma=0.7)),
+    (Laplacian(gamma=0.7), lambda X, Z: laplacian_kernel(X, Z, gamma=0.7)),
+    (Linear(), linear_kernel),
+    (Polynomial(2, 0.5, 1.5), lambda X, Z: polynomial_kernel(X, Z, 2, 0.5, 1.5)),
+    (FunctionKernel(lambda X, Z, s: s * X @ Z.T, {"s": 2.0}), lambda X, Z: 2 * linear_kernel(X, Z)),
+]
+
+
+@pytest.mark.parametrize(("kernel", "wanted"), CALLABLE)
+def test_kernels_can_be_called(kernel, wanted):
+    """A call gives the kernel values of all pairs of rows, as scikit-learn computes them."""
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(7, 3)), rng.normal(size=(4, 3))
+    np.testing.assert_allclose(kernel(X), wanted(X, X), atol=1e-12)
+    np.testing.assert_allclose(kernel(X, Z), wanted(X, Z), atol=1e-12)
+    np.testing.assert_allclose(kernel(X[:1], Z), wanted(X[:1], Z), atol=1e-12)
+    np.testing.assert_array_equal(kernel(X), KernelCache(kernel, X).matrix({}).values)
+
+
+def test_precomputed_kernel_is_its_matrix():
+    """A precomputed kernel gives back its matrix, and has no values for other rows."""
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    np.testing.assert_array_equal(Precomputed()(X @ X.T), X @ X.T)
+    with pytest.raises(ValueError, match="`Z` must be None for a precomputed kernel"):
+        Precomputed()(X @ X.T, X @ X.T)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda X: RBF()(X), "`gamma` must be a number before RBF can be called, got its default"),
+        (lambda X: RBF(Float(0.1, 1))(X), "`gamma` must be a number before RBF can be called"),
+        (lambda X: RBF(-1.0)(X), "`gamma` must be a finite number above 0"),
+        (lambda X: RBF(1.0)(X[0]), "`X` must have two dimensions"),
+        (lambda X: RBF(1.0)(X, X[:, :1]), "`Z` must have the 2 features of `X`, got 1"),
+        (lambda X: RBF(1.0)(X, X + np.inf), "`Z` must be finite"),
+    ],
+)
+def test_wrong_calls(call, message):
+    """A call that has no answer names the argument and what is wanted."""
+    with pytest.raises(ValueError, match=message):
+        call(np.ones((3, 2)))

@@ -1,0 +1,43 @@
+"""Parts of a model as JSON holds them."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+
+def written_vectors(vectors: Any) -> Any:
+    """Return support vectors as JSON has them: rows, or the parts of a sparse matrix."""
+    if not sparse.issparse(vectors):
+        return vectors.tolist()
+    return {
+        "shape": list(vectors.shape),
+        "starts": vectors.indptr.tolist(),
+        "features": vectors.indices.tolist(),
+        "values": vectors.data.tolist(),
+    }
+
+
+def read_vectors(content: Any) -> Any:
+    """Return what `written_vectors` has written, or raise a ValueError."""
+    if not isinstance(content, dict):
+        return np.array(content, dtype=float)
+    vectors = sparse.csr_array(
+        (
+            np.array(content["values"], dtype=float),
+            np.array(content["features"], dtype=int),
+            np.array(content["starts"], dtype=int),
+        ),
+        shape=tuple(content["shape"]),
+    )
+    vectors.check_format(full_check=True)
+    return vectors
+
+
+def plain_number(value: Any) -> Any:
+    """Return NumPy's numbers as plain ones, for JSON."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(
+        f"`parameters` and labels must be numbers and text, got {type(value).__name__}."
+    )

@@ -1,0 +1,149 @@
+"""What every kernel offers.
+
+A kernel splits in two: a statistic of the data that no hyperparameter touches (squared distances,
+inner products), computed once, and the map from it to the kernel matrix, computed anew only when a
+kernel parameter changes. That is what makes a trial cheaper than a fit on the features.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from span_hpo.data import as_features
+from span_hpo.kernels.distances import check_overflow
+from span_hpo.runtime import FloatArray, IndexArray, real
+from span_hpo.space import Params, Space, as_dimension, searched, value_of
+
+
+@dataclass(frozen=True)
+class Kernel(ABC):
+    """A positive semi-definite kernel; its fields are its hyperparameters.
+
+    With every hyperparameter fixed a kernel can be called: ``RBF(gamma=1.0)(X)`` is the kernel
+    matrix of the rows of X, ``RBF(gamma=1.0)(X, Z)`` that of the rows of X with those of Z.
+
+    Attributes
+    ----------
+    libsvm_name
+        Name of the kernel in LIBSVM's model files, or None if LIBSVM does not have it.
+    gives_blocks
+        Whether blocks of the kernel matrix can be computed from the features, so that the whole
+        matrix need not fit into memory.
+    """
+
+    libsvm_name: ClassVar[str | None] = None
+    gives_blocks: ClassVar[bool] = False
+
+    def __call__(self, X: Any, Z: Any = None) -> FloatArray:
+        """Return the kernel values of all pairs of rows.
+
+        Parameters
+        ----------
+        X
+            Features, shape (l, d), dense or sparse.
+        Z
+            Other features, shape (m, d); by default those of X.
+
+        Returns
+        -------
+        Kernel values, shape (l, l) or (l, m).
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a hyperparameter is not a fixed number, or the features are not as described.
+        SolverError
+            If the kernel values overflow.
+        """
+        values = self._fixed_values()
+        rows = as_features(X, "X", least_rows=1)
+        if Z is None:
+            return self.finite_matrix(self.statistic(rows), **values)
+        others = as_features(Z, "Z", least_rows=1)
+        if rows.shape[1] != others.shape[1]:
+            raise ValueError(
+                f"`Z` must have the {rows.shape[1]} features of `X`, got {others.shape[1]}."
+            )
+        return self.finite_matrix(self.cross_statistic(rows, others), **values)
+
+    @classmethod
+    def parameter_names(cls) -> tuple[str, ...]:
+        """Return the names of the hyperparameters."""
+        return tuple(own.name for own in fields(cls))
+
+    @property
+    def space(self) -> Space:
+        """The hyperparameters that are searched."""
+        return searched(self._hyperparameters())
+
+    def values(self, params: Params) -> dict[str, Any]:
+        """Return the value of every hyperparameter, fixed or searched, checked."""
+        return {
+            name: self.check(name, value_of(setting, name, params))
+            for name, setting in self._hyperparameters().items()
+        }
+
+    def bind(self, X: Any) -> "Kernel":
+        """Return this kernel with defaults that depend on the data filled in."""
+        return self
+
+    def starts(self, X: Any) -> list[dict[str, Any]]:
+        """Return good guesses of some hyperparameters for these data."""
+        return [{}]
+
+    def check(self, name: str, value: Any) -> Any:
+        """Return the value of one hyperparameter, or raise ``ValueError``."""
+        return real(name, value, above=0)
+
+    @abstractmethod
+    def statistic(self, X: Any) -> FloatArray:
+        """Return what the kernel matrix is a function of, whatever the hyperparameters are."""
+
+    def shifted(self, X: Any) -> Any:
+        """Return features that give the same kernel, with less rounding if possible."""
+        return X
+
+    @abstractmethod
+    def cross_statistic(self, X: Any, Z: Any) -> Any:
+        """Return the statistic of the rows of X with those of Z."""
+
+    def restrict(self, statistic: FloatArray, rows: IndexArray) -> FloatArray:
+        """Return the statistic of some of the rows."""
+        return statistic[np.ix_(rows, rows)]
+
+    @abstractmethod
+    def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
+        """Return the kernel matrix of a statistic (of any shape), as a new array or itself."""
+
+    def finite_matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
+        """Return the kernel matrix of a statistic, checked to be finite.
+
+        Raises
+        ------
+        SolverError
+            If kernel values overflow.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            K = self.matrix(statistic, **values)
+        check_overflow(K, f"kernel values with {values}", "use smaller kernel parameters")
+        return K
+
+    @abstractmethod
+    def svc_arguments(self, **values: Any) -> dict[str, Any]:
+        """Return the arguments that give scikit-learn's ``SVC`` the same kernel."""
+
+    def _hyperparameters(self) -> dict[str, Any]:
+        return {own.name: getattr(self, own.name) for own in fields(self)}
+
+    def _fixed_values(self) -> dict[str, Any]:
+        """Return the value of every hyperparameter, if all of them are fixed."""
+        for name, setting in self._hyperparameters().items():
+            if setting is None or as_dimension(setting) is not None:
+                got = "its default, which depends on data" if setting is None else repr(setting)
+                raise ValueError(
+                    f"`{name}` must be a number before {type(self).__name__} can be called, got "
+                    f"{got}."
+                )
+        return self.values({})
