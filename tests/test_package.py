@@ -59,7 +59,7 @@ LAYOUT = {
     ],
     "search": ["written"],
     "integrations.optuna": ["spaces", "workers", "trials", "studies", "selection"],
-    "estimators": ["scaling", "span_svc"],
+    "estimators": ["scaling", "span_svc", "learner"],
     "integrations.ray": ["spaces", "trainable", "searchers", "selection", "tuners"],
     "integrations.flaml": ["learners"],
     "cli": ["demo", "search_engines", "commands"],

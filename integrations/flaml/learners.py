@@ -1,8 +1,6 @@
 """A learner and a metric for FLAML's ``AutoML``."""
 
-import math
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import flaml
@@ -10,12 +8,8 @@ import numpy as np
 from flaml.automl.ml import sklearn_metric_loss_score
 from flaml.automl.model import SKLearnEstimator
 
-from span_hpo.data import Dataset
-from span_hpo.estimators import SpanSVC
-from span_hpo.kernels import RBF
-from span_hpo.metrics import as_metrics
-from span_hpo.runtime import FloatArray
-from span_hpo.space import Float, Params, Space
+from span_hpo.estimators import LEARNER_SPACE, LEARNER_START, SpanSVC, learner, loo_loss
+from span_hpo.space import Float
 
 # What FLAML calls these losses, with two classes and with more.
 _THEIRS = {
@@ -42,14 +36,13 @@ class SpanLearner(SKLearnEstimator):  # type: ignore[misc]  # not typed
     def search_space(cls, data_size: Any, task: Any, **params: Any) -> dict[str, Any]:
         """Return the domains of the hyperparameters, with values to begin with."""
         return {
-            "C": {"domain": flaml.tune.loguniform(2**-6, 2**10), "init_value": 1.0},
-            "width": {"domain": flaml.tune.loguniform(0.01, 100.0), "init_value": 1.0},
-            "balance": {"domain": flaml.tune.uniform(0.0, 1.5), "init_value": 0.0},
+            name: {"domain": _domain(part), "init_value": LEARNER_START[name]}
+            for name, part in LEARNER_SPACE.items()
         }
 
     def config2params(self, config: dict[str, Any]) -> dict[str, Any]:
         """Return the hyperparameters; what FLAML adds for other learners is left out."""
-        return {name: config[name] for name in ("C", "width", "balance") if name in config}
+        return {name: config[name] for name in LEARNER_SPACE if name in config}
 
     def fit(
         self,
@@ -71,9 +64,8 @@ class SpanLearner(SKLearnEstimator):  # type: ignore[misc]  # not typed
             What was given to ``AutoML.fit`` for learners; only `sample_weight` is used.
         """
         start = time.perf_counter()
-        model = SpanSVC(
-            _RelativeRBF(width=self.params.get("width", 1.0)),
-            _BalancedCost(self.params.get("C", 1.0), self.params.get("balance", 0.0)),
+        model = learner(
+            **{name: self.params.get(name, LEARNER_START[name]) for name in LEARNER_SPACE}
         )
         features = self._preprocess(X_train)
         self._model = model.fit(
@@ -122,10 +114,7 @@ class LooMetric:
         held_out = self._held_out(X_val, y_val, estimator, labels, weight_val)
         if not isinstance(estimator, SpanLearner):
             return held_out, {"held_out": held_out}
-        model = estimator.model
-        (metric,) = as_metrics(self.metric, weighted=False)
-        weight = model.objective_.metric_weight
-        loss = metric.loss(model.objective_.data.y, model.loo_.decision_values, weight)
+        loss = loo_loss(estimator.model, self.metric)
         return loss, {"loo": loss, "held_out": held_out}
 
     def _held_out(self, X: Any, y: Any, estimator: Any, labels: Any, weight: Any) -> float:
@@ -142,34 +131,7 @@ class LooMetric:
         return float(loss)
 
 
-@dataclass(frozen=True)
-class _RelativeRBF(RBF):
-    """An RBF kernel whose width is relative to the median squared distance of the rows."""
-
-    width: float = 1.0
-
-    def bind(self, X: Any) -> RBF:
-        """Return the kernel with its gamma for these rows."""
-        searched = super().bind(X).space["gamma"]
-        assert isinstance(searched, Float)
-        # Its range is symmetric, in logarithms, around one over the median.
-        return RBF(gamma=self.width * math.sqrt(searched.low * searched.high))
-
-
-@dataclass(frozen=True)
-class _BalancedCost:
-    """``C (l / (k l_c))^balance`` for a row of class c."""
-
-    C: float
-    balance: float
-
-    @property
-    def space(self) -> Space:
-        """Nothing is searched here: FLAML does that."""
-        return {}
-
-    def costs(self, data: Dataset, params: Params) -> FloatArray:
-        """Return the cost of every row."""
-        counts = np.bincount(data.codes)
-        shares: FloatArray = len(data) / (len(counts) * counts)
-        return self.C * shares[data.codes] ** self.balance
+def _domain(part: Float) -> Any:
+    """Return FLAML's domain of a range."""
+    kind = flaml.tune.loguniform if part.log else flaml.tune.uniform
+    return kind(part.low, part.high)

@@ -12,10 +12,12 @@ from span_hpo.kernels.blocks import (
     largest_entry,
 )
 from span_hpo.kernels.cache import KernelCache
+from span_hpo.kernels.distances import median_squared_distance
 from span_hpo.kernels.functions import (
     KERNELS,
     LIBSVM_KERNELS,
     RBF,
+    RELATIVE_WIDTHS,
     FunctionKernel,
     Laplacian,
     Linear,
@@ -30,6 +32,7 @@ __all__ = [
     "KERNELS",
     "LIBSVM_KERNELS",
     "RBF",
+    "RELATIVE_WIDTHS",
     "FunctionKernel",
     "Kernel",
     "KernelBlocks",
@@ -46,4 +49,5 @@ __all__ = [
     "kernel_product",
     "kernel_times",
     "largest_entry",
+    "median_squared_distance",
 ]

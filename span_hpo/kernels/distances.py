@@ -81,6 +81,11 @@ def some_rows(X: Any) -> Any:
     return X[:: -(-X.shape[0] // _MEDIAN_ROWS)]
 
 
+def median_squared_distance(X: Any) -> float:
+    """Return the median nonzero squared distance of the rows, or of some of many rows."""
+    return typical_distance(squared_distances(some_rows(X)))
+
+
 def typical_distance(distances: FloatArray) -> float:
     """Return the median nonzero distance."""
     nonzero = distances[distances > 0]

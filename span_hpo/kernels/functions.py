@@ -30,6 +30,9 @@ from span_hpo.space import (
 
 _TYPICAL_RANGE = 1e-300, 1e300  # (squared) distances for which a width can be written
 _HIGHEST_DEGREE = 1000
+# The default ranges of gamma, in units of one over the median distance or squared norm of the rows.
+RELATIVE_WIDTHS = Float(0.01, 100.0, log=True)
+_RELATIVE_SCALES = Float(0.01, 10.0, log=True)
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class RBF(Kernel):
         """Return this kernel with the default range of `gamma` filled in."""
         if self.gamma is not None:
             return self
-        return replace(self, gamma=_width_range(squared_distances(some_rows(X))))
+        return replace(self, gamma=_absolute(RELATIVE_WIDTHS, squared_distances(some_rows(X))))
 
     def starts(self, X: Any) -> list[dict[str, Any]]:
         """Return one over the number of features, and over the median squared distance."""
@@ -95,7 +98,7 @@ class Laplacian(Kernel):
         """Return this kernel with the default range of `gamma` filled in."""
         if self.gamma is not None:
             return self
-        return replace(self, gamma=_width_range(self.statistic(some_rows(X))))
+        return replace(self, gamma=_absolute(RELATIVE_WIDTHS, self.statistic(some_rows(X))))
 
     def starts(self, X: Any) -> list[dict[str, Any]]:
         """Return one over the number of features, and over the median distance."""
@@ -173,7 +176,7 @@ class Polynomial(Kernel):
             return self
         norms = squared_norms(X)
         check_overflow(norms, "squared norms of the rows", "scale the features")
-        return replace(self, gamma=_width_range(norms, highest=10.0))
+        return replace(self, gamma=_absolute(_RELATIVE_SCALES, norms))
 
     def starts(self, X: Any) -> list[dict[str, Any]]:
         """Return one over the number of features, and over the median squared norm."""
@@ -337,8 +340,9 @@ def _starting_widths(X: Any, distances: FloatArray) -> list[dict[str, Any]]:
     return [{"gamma": 1 / X.shape[1]}, {"gamma": 1 / typical_distance(distances)}]
 
 
-def _width_range(distances: FloatArray, highest: float = 100.0) -> Float:
+def _absolute(relative: Float, distances: FloatArray) -> Float:
+    """Return a range of gamma for rows with these distances from a range in relative units."""
     typical = typical_distance(distances)
     if not _TYPICAL_RANGE[0] < typical < _TYPICAL_RANGE[1]:
         raise ValueError(f"`X` must be scaled: its rows are {typical:.1e} apart in the median.")
-    return Float(0.01 / typical, highest / typical, log=True)
+    return Float(relative.low / typical, relative.high / typical, log=True)
