@@ -209,8 +209,8 @@ def _check_shape(shape: tuple[int, ...], name: str, least_rows: int) -> None:
     if len(shape) != 2:
         raise ValueError(f"`{name}` must have two dimensions (rows, features), got shape {shape}.")
     if shape[0] < least_rows or shape[1] < 1:
-        rows = "two rows" if least_rows == 2 else "one row"
-        raise ValueError(f"`{name}` must have at least {rows} and one feature, got shape {shape}.")
+        least = "two rows" if least_rows == 2 else "one row"
+        raise ValueError(f"`{name}` must have at least {least} and one feature, got shape {shape}.")
 
 
 def _unmasked(values: Any, name: str) -> Array:

@@ -83,11 +83,11 @@ def mcc(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     if f.ndim == 2:
         return 1 - float(matthews_corrcoef(y, voted(y.astype(int), f), sample_weight=w))
     hit, missed, false_alarm, right = _confusion(y, f, w)
-    rows = (hit + missed) * (false_alarm + right)
-    columns = (hit + false_alarm) * (missed + right)
-    if columns == 0:
+    actual = (hit + missed) * (false_alarm + right)
+    predicted = (hit + false_alarm) * (missed + right)
+    if predicted == 0:
         return 1.0
-    return 1 - float((hit * right - missed * false_alarm) / np.sqrt(rows) / np.sqrt(columns))
+    return 1 - float((hit * right - missed * false_alarm) / np.sqrt(actual) / np.sqrt(predicted))
 
 
 _WEIGHT_ARGUMENTS = ("weight", "sample_weight")

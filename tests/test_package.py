@@ -47,7 +47,7 @@ LAYOUT = {
     "bounds": ["classical"],
     "calibration": [],
     "metrics": [],
-    "objective": ["evaluation", "description", "span_objective"],
+    "objective": ["evaluation", "budgets", "description", "span_objective"],
     "io": [
         "atomic",
         "scaling",

@@ -98,8 +98,8 @@ class Evaluation(Printable):
         lines |= {name: _shown(value) for name, value in self.params.items()}
         lines["support vectors"] = f"{self.n_support:,}, {self.n_in_bound:,} of them in-bound"
         lines["converged"] = "yes" if self.converged else "no"
-        rows, method = counted(self.n_rows, "row"), self.loo.method
-        return f"Evaluation on {rows} by {method!r} in {self.seconds:.3g} s", lines
+        size, method = counted(self.n_rows, "row"), self.loo.method
+        return f"Evaluation on {size} by {method!r} in {self.seconds:.3g} s", lines
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,11 +1,9 @@
 """From hyperparameters to a leave-one-out loss: the objective that every search minimises."""
 
 import logging
-import math
 import time
 import zlib
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,7 @@ from span_hpo.data import Dataset, as_dataset, not_negative
 from span_hpo.kernels import KernelBlocks, KernelCache, Precomputed, as_kernel
 from span_hpo.loo import METHODS, leave_one_out
 from span_hpo.metrics import as_metrics
+from span_hpo.objective.budgets import budgets_in_rows
 from span_hpo.objective.description import described
 from span_hpo.objective.evaluation import CrossValidation, Evaluation
 from span_hpo.runtime import FloatArray, IndexArray, read_only, real, whole
@@ -36,7 +35,6 @@ from span_hpo.weighting import ClassCosts, Weighting, bind_to, is_weighting, sam
 
 _logger = logging.getLogger(__name__)
 _MODEL_TOL = 1e-5  # of the final model, which is fitted once
-_SHARE_ROUNDING = 1e-12  # of a share of rows: 0.1 * 30 is three
 _NEGLIGIBLE_COST = 1e-12  # relative to the largest: stands for 0 where a row must stay
 
 
@@ -333,30 +331,7 @@ class SpanObjective:
         ValueError
             If they are not, or the least has too few rows to hold all classes.
         """
-        if isinstance(budgets, str) or not isinstance(budgets, Sequence | np.ndarray):
-            raise ValueError(
-                f"`budgets` must be a list of numbers or shares of rows, got {budgets!r}."
-            )
-        if len(budgets) == 0:
-            raise ValueError("`budgets` must have at least one number or share of rows, got none.")
-        total, least = len(self.data), self.data.least_rows
-        rows = []
-        for budget in budgets:
-            if isinstance(budget, float | np.floating):
-                share = real("budgets", budget, above=0)
-                if share > 1:
-                    raise ValueError(f"`budgets` must have shares of at most 1.0, got {budget!r}.")
-                rows.append(math.floor(share * total * (1 + _SHARE_ROUNDING)))
-            else:
-                rows.append(whole("budgets", budget, at_least=1, at_most=total))
-        if any(later <= earlier for earlier, later in pairwise(rows)):
-            raise ValueError(f"`budgets` must increase, got {list(budgets)}, which is {rows} rows.")
-        if rows[0] < least:
-            raise ValueError(
-                f"`budgets` must have at least {least} rows, to hold all classes, got "
-                f"{list(budgets)}, which is {rows} rows."
-            )
-        return tuple(rows)
+        return budgets_in_rows(budgets, self.data)
 
     def description(self) -> dict[str, Any]:
         """Return what the losses are about, as JSON can hold it, to tell objectives apart.

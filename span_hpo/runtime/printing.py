@@ -18,12 +18,12 @@ class Printable:
 
     def _repr_html_(self) -> str:
         title, lines = self._summary()
-        rows = "".join(
+        cells = "".join(
             f"<tr><th style='text-align:left'>{escape(name)}</th>"
             f"<td style='text-align:left'>{escape(text)}</td></tr>"
             for name, text in lines.items()
         )
-        return f"<table><caption>{escape(title)}</caption>{rows}</table>"
+        return f"<table><caption>{escape(title)}</caption>{cells}</table>"
 
 
 def counted(count: int, one: str) -> str:

@@ -190,6 +190,6 @@ def _private_fit() -> _Fit | None:
     return fit if same and finished else None
 
 
-def _cache_size(rows: int) -> float:
+def _cache_size(n_rows: int) -> float:
     """Return the megabytes of the whole matrix in LIBSVM's single precision."""
-    return min(_CACHE_LIMIT, 1.0 + 4 * rows**2 / 1e6)
+    return min(_CACHE_LIMIT, 1.0 + 4 * n_rows**2 / 1e6)

@@ -194,15 +194,15 @@ def _pair_steps(
 
     Fewer steps with a gap above `tol` mean that rounding allows no more.
     """
-    rows = len(v)
+    n = len(v)
     # Added to v they leave out the rows that may not grow, or not fall, without a branch.
     bar_growth = np.where(beta < upper, 0.0, -np.inf)
     bar_fall = np.where(beta > lower, 0.0, np.inf)
-    growth, fall, gains = np.empty(rows), np.empty(rows), np.empty(rows)
+    growth, fall, gains = np.empty(n), np.empty(n), np.empty(n)
     for taken in range(steps + 1):
-        for t in range(rows):
+        for t in range(n):
             growth[t] = v[t] + bar_growth[t]
-        for t in range(rows):
+        for t in range(n):
             fall[t] = -v[t] - bar_fall[t]
         top = _largest(growth)
         gap = top + _largest(fall)
@@ -210,7 +210,7 @@ def _pair_steps(
             break
         i = _position(growth, top)
         K_i, K_ii, flat_i = K[i], diagonal[i], flat[i]
-        for t in range(rows):
+        for t in range(n):
             difference = max(top + fall[t], 0.0)
             distance = max(K_ii + diagonal[t] - 2 * K_i[t], flat_i + flat[t])
             gains[t] = difference * difference / distance
@@ -226,6 +226,6 @@ def _pair_steps(
         for t in (i, j):
             bar_growth[t] = 0.0 if beta[t] < upper[t] else -np.inf
             bar_fall[t] = 0.0 if beta[t] > lower[t] else np.inf
-        for t in range(rows):
+        for t in range(n):
             v[t] -= step * (K_i[t] - K_j[t])
     return taken, gap
