@@ -1,27 +1,28 @@
 PYTHON ?= python3
 VENV ?= .venv
+DEMO_VENV ?= .venv-demo
 BIN := $(VENV)/bin
 
-# Real data sets for benchmarks and some tests: a folder of .npz files, used only if it is there.
+# SPAN_HPO_DATA may name a folder of data sets; ../shared/data beside the checkout is found.
 export SPAN_HPO_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo test slow check bench quick clean
+.PHONY: demo test slow check bench quick clean help
 
-demo: $(VENV)/installed
-	$(BIN)/span-hpo demo
+demo: $(DEMO_VENV)/installed ## Tune an SVM on real data, print a table and write demo.png.
+	$(DEMO_VENV)/bin/span-hpo demo
 
-test: $(VENV)/installed
+test: $(VENV)/installed ## Run the tests.
 	$(BIN)/python -m pytest -m 'not slow'
 
-slow: $(VENV)/installed
+slow: $(VENV)/installed ## Run the slow tests: sweeps over many problems.
 	$(BIN)/python -m pytest -m slow
 
-check: $(VENV)/installed
+check: $(VENV)/installed ## Check style, format and types.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/installed
+bench: $(VENV)/installed ## Run all benchmarks, then write their tables and figures.
 	$(BIN)/python -m benchmarks speed
 	$(BIN)/python -m benchmarks exact
 	$(BIN)/python -m benchmarks growth
@@ -39,12 +40,19 @@ bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks tables
 	$(BIN)/python -m benchmarks figures
 
-# Every benchmark of the papers and peers, on a small part of the data; its CSVs are not kept.
-quick: $(VENV)/installed
+quick: $(VENV)/installed ## Try the benchmarks of the papers on a small part of the data.
 	@if [ -n "$(SPAN_HPO_DATA)" ]; then $(BIN)/python -m benchmarks papers --quick; \
 	else echo "Set SPAN_HPO_DATA to a folder of data sets to try the benchmarks."; fi
 
+# Without Numba, whose compilation would take longer than the whole demo.
+$(DEMO_VENV)/installed: pyproject.toml
+	@echo "Installing span_hpo, Optuna and matplotlib in $(DEMO_VENV): about 350 MB."
+	$(PYTHON) -m venv $(DEMO_VENV)
+	$(DEMO_VENV)/bin/python -m pip install --no-compile --editable '.[optuna,plots]'
+	touch $@
+
 $(VENV)/installed: pyproject.toml
+	@echo "Installing all that tests and benchmarks need in $(VENV): 3 GB, some minutes."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[fast,flaml,optuna,parquet,plots,ray,test,dev]'
@@ -56,5 +64,8 @@ $(VENV)/installed: pyproject.toml
 	  || echo "Without PyTorch the test of Optuna's GPSampler is skipped."
 	touch $@
 
-clean:
-	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache
+clean: ## Remove the environments and all caches.
+	rm -rf $(VENV) $(DEMO_VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache
+
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
