@@ -52,6 +52,15 @@ def test_all_examples_are_tested():
     }
 
 
+def test_every_example_is_listed():
+    """The README of the examples links to every file beside it, once, and to nothing else."""
+    readme = ROOT / "examples" / "README.md"
+    linked = re.findall(r"\[(\S+)\]\((\S+)\)", readme.read_text(encoding="utf-8"))
+    assert all(title == name for title, name in linked)
+    files = {path.name for path in readme.parent.iterdir() if path.is_file()} - {readme.name}
+    assert sorted(name for _, name in linked) == sorted(files)
+
+
 def test_bounds(tmp_path):
     """With equal costs the bounds are above the exact error at every cost."""
     printed = run([ROOT / "examples" / "bounds.py"], tmp_path)
