@@ -12,8 +12,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import MinMaxScaler
 
-from span_hpo.jit import has_numba
 from span_hpo.objective import SpanObjective
+from span_hpo.runtime import has_numba
 
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _T = TypeVar("_T")

@@ -11,7 +11,7 @@ from span_hpo.runtime.arrays import (
     weighted_mean,
 )
 from span_hpo.runtime.checks import LARGEST_WHOLE, real, whole
-from span_hpo.runtime.compilation import compiled, interpreted, runs_machine_code
+from span_hpo.runtime.compilation import compiled, has_numba, interpreted, runs_machine_code
 from span_hpo.runtime.memo import Memo
 from span_hpo.runtime.printing import Printable, counted
 from span_hpo.runtime.threads import one_blas_thread
@@ -26,6 +26,7 @@ __all__ = [
     "Printable",
     "compiled",
     "counted",
+    "has_numba",
     "interpreted",
     "one_blas_thread",
     "read_only",
