@@ -5,31 +5,12 @@ import shutil
 from dataclasses import fields
 from types import ModuleType
 
-from benchmarks import (
-    calibration,
-    classes,
-    cluster,
-    exact,
-    exact_selection,
-    figures,
-    growth,
-    large,
-    nodes,
-    overhead,
-    peers,
-    postal,
-    pruning,
-    ringnorm,
-    rivals,
-    samplers,
-    scale,
-    search,
-    selection,
-    speed,
-    startup,
-    tables,
-)
-from benchmarks.runner import QUICK, Options
+from benchmarks import figures, tables
+from benchmarks.cost import classes, exact, growth, large, scale, speed, startup
+from benchmarks.harness.runner import QUICK, Options
+from benchmarks.papers import exact_selection, postal, ringnorm, rivals, weighted
+from benchmarks.peers import calibration, peers
+from benchmarks.search import cluster, nodes, overhead, pruning, samplers, search
 
 MEASURED = {
     "speed": speed,
@@ -47,7 +28,7 @@ MEASURED = {
     "nodes": nodes,
 }
 PAPERS = {
-    "weighted": selection,
+    "weighted": weighted,
     "ringnorm": ringnorm,
     "exact_selection": exact_selection,
     "rivals": rivals,
@@ -97,7 +78,7 @@ def main() -> None:
         _add_datasets(command, module.DATASETS)
         if name in PAPERS:
             _add_extent(command)
-        if module is selection:
+        if module is weighted:
             command.add_argument("--splits", type=int, help="at most so many of a data set")
         command.set_defaults(run=lambda given, module=module: module.run(_options(given)))
     command = commands.add_parser("papers", help=f"All of {', '.join(PAPERS)}.")

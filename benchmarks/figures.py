@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import postal, selection
-from benchmarks.runner import RESULTS, read_rows
+from benchmarks.harness.runner import RESULTS, read_rows
+from benchmarks.papers import postal, weighted
 from span_hpo import Problem, free_squared_spans, solve
 from span_hpo.loo import dual_path
 
@@ -24,7 +24,7 @@ def draw(folder: Path = DOCS) -> None:
     )
     path_figure(folder / "path.png")
     growth_figure(folder / "growth.png")
-    for name in selection.CURVES:
+    for name in weighted.CURVES:
         curves_figure(name, folder / f"curves_{name.removeprefix('ida_')}.png")
     ringnorm_figure(folder / "ringnorm.png")
     prediction_figure(folder / "span_prediction.png")

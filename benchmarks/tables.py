@@ -3,20 +3,12 @@
 from pathlib import Path
 from statistics import mean, median
 
-from benchmarks import (
-    exact_selection,
-    nodes,
-    peers,
-    postal,
-    rivals,
-    samplers,
-    scale,
-    search,
-    selection,
-    speed,
-)
-from benchmarks.markdown import table
-from benchmarks.runner import RESULTS, read_rows
+from benchmarks.cost import scale, speed
+from benchmarks.harness.markdown import table
+from benchmarks.harness.runner import RESULTS, read_rows
+from benchmarks.papers import exact_selection, postal, rivals, weighted
+from benchmarks.peers import peers
+from benchmarks.search import nodes, samplers, search
 
 ROOT = Path(__file__).parent.parent
 
@@ -447,13 +439,13 @@ TABLES = {
         "samplers by set": samplers.details_table,
     },
     "docs/results.md": {
-        "weighted": selection.summary_table,
-        "selection": selection.selection_table,
-        "ties": selection.ties_table,
-        "rmse": selection.rmse_table,
-        "counts": selection.counts_table,
-        "seconds": selection.seconds_table,
-        "criteria": selection.criteria_table,
+        "weighted": weighted.summary_table,
+        "selection": weighted.selection_table,
+        "ties": weighted.ties_table,
+        "rmse": weighted.rmse_table,
+        "counts": weighted.counts_table,
+        "seconds": weighted.seconds_table,
+        "criteria": weighted.criteria_table,
         "exact selection": exact_selection.table,
         "exact selection time": exact_selection.time_table,
         "rivals": rivals.table,

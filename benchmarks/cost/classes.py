@@ -1,0 +1,79 @@
+"""The leave-one-out error of several classes: one evaluation against scikit-learn's refits.
+
+CPU time in one run on one BLAS thread. The data sets come with scikit-learn; of digits the first
+500 rows.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
+from sklearn.preprocessing import minmax_scale
+from sklearn.svm import SVC
+
+from benchmarks.harness.runner import Options, ResultFile
+from benchmarks.harness.timing import cpu_milliseconds
+from span_hpo import RBF, SpanObjective, UniformCost
+
+LOADERS: dict[str, Callable[..., Any]] = {
+    "iris": load_iris,
+    "wine": load_wine,
+    "digits": load_digits,
+}
+DATASETS = list(LOADERS)
+MOST_ROWS = 500
+COSTS = [1.0, 10.0]
+
+
+def run(options: Options) -> ResultFile:
+    """Measure every point that is not in the CSV yet."""
+    results = ResultFile(
+        options.folder / "classes.csv",
+        key=["dataset", "C"],
+        columns=[
+            "rows",
+            "classes",
+            "evaluation_ms",
+            "exact_ms",
+            "refits_ms",
+            "refits_per_evaluation",
+            "span_error",
+            "exact_error",
+            "refits_error",
+        ],
+    )
+    points = [{"dataset": name, "C": C} for name in options.datasets or DATASETS for C in COSTS]
+    results.complete(points, _measure)
+    return results
+
+
+def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
+    X, y = LOADERS[point["dataset"]](return_X_y=True)
+    X, y = minmax_scale(X[:MOST_ROWS]), y[:MOST_ROWS]
+    gamma = 1 / X.shape[1]
+    settings: dict[str, Any] = {
+        "kernel": RBF(gamma=gamma),
+        "weighting": UniformCost(point["C"]),
+    }
+    span = SpanObjective(X, y, **settings)
+    exact = SpanObjective(X, y, loo_method="exact", **settings)
+    svc = SVC(C=point["C"], gamma=gamma)
+    errors = {"span": span({}), "exact": exact({})}  # builds the kernel matrices
+    times = cpu_milliseconds({"evaluation": lambda: span({}), "exact": lambda: exact({})})
+    predictions = []
+    times |= cpu_milliseconds(
+        {"refits": lambda: predictions.append(cross_val_predict(svc, X, y, cv=LeaveOneOut()))},
+        repeats=1,
+        in_a_row=1,
+    )
+    return {
+        "rows": len(y),
+        "classes": len(np.unique(y)),
+        **{f"{name}_ms": round(value, 3) for name, value in times.items()},
+        "refits_per_evaluation": round(times["refits"] / times["evaluation"], 2),
+        "span_error": errors["span"],
+        "exact_error": errors["exact"],
+        "refits_error": float(np.mean(predictions[-1] != y)),
+    }

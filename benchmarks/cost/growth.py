@@ -1,0 +1,70 @@
+"""How the cost of exact leave-one-out grows with rows, costs and in-bound support vectors."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.svm import SVC
+
+from benchmarks.harness.data import load
+from benchmarks.harness.runner import Options, ResultFile
+from benchmarks.harness.timing import cpu_milliseconds
+from span_hpo import RBF, Problem, leave_one_out, solve
+from span_hpo.kernels import KernelCache
+from span_hpo.loo import certified
+
+DATASETS = ["ida_ringnorm", "a1a"]
+ROWS = [256, 512, 1024, 2048, 4096]
+COSTS = [2.0**k for k in (-4, 0, 4, 8, 12)]
+
+
+def run(options: Options) -> ResultFile:
+    """Measure every point that is not in the CSV yet."""
+    results = ResultFile(
+        options.folder / "growth.csv",
+        key=["dataset", "rows", "C"],
+        columns=[
+            "svc_fit_ms",
+            "classes_ms",
+            "values_ms",
+            "n_support",
+            "n_in_bound",
+            "n_paths",
+            "exact_error",
+        ],
+    )
+    points = [
+        {"dataset": dataset, "rows": rows, "C": C}
+        for dataset in options.datasets or DATASETS
+        for rows in ROWS
+        for C in COSTS
+    ]
+    results.complete(points, _measure)
+    return results
+
+
+def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
+    split = load(point["dataset"], rows=point["rows"])
+    X, y = split.X_train, split.y_train
+    gamma = 1 / X.shape[1]
+    K = KernelCache(RBF(gamma=gamma), X).matrix({})
+    solution = solve(Problem(K, y, np.full(len(y), point["C"])))
+    svc = SVC(C=point["C"], gamma=gamma)
+    exact = leave_one_out(solution, "exact")  # also compiles
+    support = np.flatnonzero(solution.alpha)
+    least = cpu_milliseconds(
+        {
+            "svc_fit": lambda: svc.fit(X, y),
+            "classes": lambda: leave_one_out(solution, "exact"),
+            "values": lambda: leave_one_out(solution, "exact", complete=True),
+        },
+        repeats=2,
+        in_a_row=2,
+    )
+    return {
+        **{f"{name}_ms": round(value, 4) for name, value in least.items()},
+        "n_support": solution.n_support,
+        "n_in_bound": solution.n_in_bound,
+        "n_paths": len(certified(solution, support).open),
+        "exact_error": exact.error,
+    }

@@ -1,0 +1,82 @@
+"""What an evaluation costs on large data: time, memory, and the exact classes beside it.
+
+MNIST 3 against 6 fits into memory as a kernel matrix; ijcnn1 goes through the memory limit, where
+the kernel is computed block by block from the features. CPU time on one BLAS thread; the first
+evaluation, which builds the kernel matrix, is not counted.
+"""
+
+import resource
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness.data import load_pair
+from benchmarks.harness.runner import Options, ResultFile
+from benchmarks.harness.timing import cpu_milliseconds
+from span_hpo import RBF, SpanObjective
+
+DATASETS = ["ijcnn1", "mnist_3_6"]  # the peak of memory is that of the process: least first
+POINTS: dict[str, list[tuple[float, float, float]]] = {
+    "mnist_3_6": [(1 / 784, 2.0**p, 2.0**n) for p, n in ((-6, -6), (-2, 0), (2, 2), (8, 8))],
+    "ijcnn1": [(1.0, 2.0, 2.0)],
+}
+
+
+def run(options: Options) -> ResultFile:
+    """Measure every point that is not in the CSV yet."""
+    results = ResultFile(
+        options.folder / "large.csv",
+        key=["dataset", "gamma", "C_pos", "C_neg"],
+        columns=[
+            "rows",
+            "evaluation_s",
+            "exact_evaluation_s",
+            "peak_gb",
+            "n_support",
+            "n_in_bound",
+            "span_error",
+            "exact_error",
+        ],
+    )
+    points = [
+        {"dataset": dataset, "gamma": gamma, "C_pos": C_pos, "C_neg": C_neg}
+        for dataset in options.datasets or DATASETS
+        for gamma, C_pos, C_neg in POINTS[dataset]
+    ]
+    results.complete(points, _Measurement())
+    return results
+
+
+class _Measurement:
+    """Measures points; keeps the objectives of a data set, with their kernel matrix."""
+
+    def __init__(self) -> None:
+        self._dataset = ""
+        self._span: SpanObjective | None = None
+
+    def __call__(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        if self._dataset != point["dataset"] or self._span is None:
+            self._span = None  # frees the last matrix
+            X, y = load_pair(point["dataset"])
+            self._span = SpanObjective(X, y, kernel=RBF(gamma=point["gamma"]))
+            self._dataset = point["dataset"]
+        span, params = self._span, {"C_-1": point["C_neg"], "C_1": point["C_pos"]}
+        evaluation = span.evaluate(params)
+        times = cpu_milliseconds({"evaluation": lambda: span(params)}, repeats=1, in_a_row=2)
+        span.loo_method = "exact"  # the same objective, so that there is one kernel matrix
+        try:
+            exact = span.evaluate(params)
+            times |= cpu_milliseconds({"exact": lambda: span(params)}, repeats=1, in_a_row=2)
+        finally:
+            span.loo_method = "span"
+        return {
+            "rows": evaluation.n_rows,
+            "evaluation_s": round(times["evaluation"] / 1e3, 3),
+            "exact_evaluation_s": round(times["exact"] / 1e3, 3),
+            "peak_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2),
+            "n_support": evaluation.n_support,
+            "n_in_bound": evaluation.n_in_bound,
+            "span_error": np.float64(evaluation.loo.error),
+            "exact_error": np.float64(exact.loo.error),
+        }

@@ -1,0 +1,79 @@
+"""Time and memory of one evaluation as rows, features and support vectors grow.
+
+Two normal distributions in d dimensions, with covariances 4 I and I and means 0 and 2 / sqrt(d)
+(ringnorm), 2^8...2^13 rows; RBF kernel with gamma = 1 / d on features in [0, 1], one cost for all.
+Wall time of a call of the objective with the kernel matrix there, and with a new width; the most
+memory that NumPy held at a time for it, beyond the features.
+"""
+
+import time
+import tracemalloc
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+from sklearn.preprocessing import minmax_scale
+
+from benchmarks.harness.runner import Options, ResultFile
+from span_hpo import RBF, Float, SpanObjective, UniformCost
+
+DATASETS = ["ringnorm"]
+ROWS = [2**k for k in range(8, 14)]
+FEATURES = (5, 20, 80, 320)
+COSTS = (1.0, 64.0)
+_REPEATS = 3
+
+
+def run(options: Options) -> ResultFile:
+    """Measure every point that is not in the CSV yet."""
+    results = ResultFile(
+        options.folder / "scale.csv",
+        key=["dataset", "rows", "features", "C"],
+        columns=["n_support", "n_in_bound", "evaluation_ms", "new_width_ms", "peak_mb"],
+    )
+    points = [
+        {"dataset": name, "rows": rows, "features": features, "C": C}
+        for name, rows, features, C in product(options.datasets or DATASETS, ROWS, FEATURES, COSTS)
+    ]
+    results.complete(points, _measure)
+    return results
+
+
+def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
+    rows, features = int(point["rows"]), int(point["features"])
+    X, y = ringnorm(rows, features)
+    widths = RBF(gamma=Float(0.5 / features, 2.0 / features, log=True))
+    objective = SpanObjective(X, y, kernel=widths, weighting=UniformCost(float(point["C"])))
+    evaluation = objective.evaluate({"gamma": 1 / features})
+    tracemalloc.start()
+    try:
+        objective({"gamma": 1.001 / features})
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    kept, new = [], []
+    for repeat in range(_REPEATS):
+        gamma = (1 + 0.01 * repeat) / features
+        start = time.perf_counter()
+        objective({"gamma": gamma})
+        middle = time.perf_counter()
+        objective({"gamma": gamma})
+        kept.append(time.perf_counter() - middle)
+        new.append(middle - start)
+    return {
+        "n_support": evaluation.n_support,
+        "n_in_bound": evaluation.n_in_bound,
+        "evaluation_ms": round(1e3 * min(kept), 3),
+        "new_width_ms": round(1e3 * min(new), 3),
+        "peak_mb": round(peak / 1e6, 2),
+    }
+
+
+def ringnorm(rows: int, features: int) -> tuple[Any, Any]:
+    """Return rows of two normal distributions, one within the other (Breiman, 1996)."""
+    rng = np.random.default_rng(rows + features)
+    y = np.where(rng.random(rows) < 0.5, 1.0, -1.0)
+    X = rng.normal(size=(rows, features))
+    X = np.where(y[:, None] > 0, 2 * X, X + 2 / np.sqrt(features))
+    return minmax_scale(X), y

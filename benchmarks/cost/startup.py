@@ -1,0 +1,49 @@
+"""What a new process waits for: imports, and the first evaluation.
+
+Wall time in new processes; the least of several. The machine code of the first evaluation comes
+from Numba's cache on disk, which is filled before the measurement.
+"""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from benchmarks.harness.runner import Options, ResultFile
+
+_TIMED = """
+import time
+start = time.perf_counter()
+{code}
+print(time.perf_counter() - start)
+"""
+TASKS = {
+    "import sklearn.svm": "import sklearn.svm",
+    "import span_hpo": "import sklearn.svm\nstart = time.perf_counter()\nimport span_hpo",
+    "first evaluation": """
+from sklearn.datasets import make_moons
+from span_hpo import SpanObjective
+objective = SpanObjective(*make_moons(100, noise=0.3, random_state=0))
+params = {name: part.grid(1)[0] for name, part in objective.space.items()}
+start = time.perf_counter()
+objective(params)
+""",
+}
+DATASETS = list(TASKS)
+_REPEATS = 5
+
+
+def run(options: Options) -> ResultFile:
+    """Measure every task that is not in the CSV yet."""
+    results = ResultFile(options.folder / "startup.csv", key=["task"], columns=["seconds"])
+    results.complete([{"task": task} for task in options.datasets or DATASETS], _measure)
+    return results
+
+
+def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
+    command = [sys.executable, "-c", _TIMED.format(code=TASKS[point["task"]])]
+    seconds = [
+        float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        for _ in range(_REPEATS + 1)
+    ]
+    return {"seconds": round(min(seconds[1:]), 4)}

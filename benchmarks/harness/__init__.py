@@ -1,0 +1,1 @@
+"""What all benchmarks share: data sets, CSVs of results, times and tables in Markdown."""

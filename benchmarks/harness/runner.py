@@ -1,0 +1,207 @@
+"""One CSV per benchmark: a row is written as soon as it is known, and a later run goes on."""
+
+import contextlib
+import csv
+import functools
+import multiprocessing
+import os
+import platform
+import threading
+from collections.abc import Callable, Generator, Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy
+import scipy
+import sklearn
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+import span_hpo
+
+RESULTS = Path(__file__).parents[1] / "results"
+QUICK = Path(__file__).parents[1] / "quick"  # not in the repository
+_POINTS_AT_ONCE = 4  # that a process is sent at most; so many may be lost when a run is killed
+_SHARES = 100  # into which points are divided, if there are so many
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line may ask of a benchmark.
+
+    Attributes
+    ----------
+    datasets
+        Names; None for all of the benchmark.
+    quick
+        Measure a small part, which shows that everything works and how figures come about.
+    jobs
+        Number of processes.
+    folder
+        Where the CSVs are.
+    splits
+        At most so many splits of a data set; None for as many as the benchmark has in mind. Only
+        `benchmarks.papers.weighted` looks at it.
+    """
+
+    datasets: list[str] | None = None
+    quick: bool = False
+    jobs: int = 1
+    folder: Path = RESULTS
+    splits: int | None = None
+
+
+def machine() -> str:
+    """Return what the figures were measured on."""
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [line for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
+        if names:
+            model = names[0].split(":", 1)[1].strip()
+    return f"{model}, {platform.system()}, Python {platform.python_version()}"
+
+
+def versions() -> str:
+    """Return the versions that decide the figures."""
+    return (
+        f"span_hpo {span_hpo.__version__}, numpy {numpy.__version__}, scipy {scipy.__version__}, "
+        f"scikit-learn {sklearn.__version__}, piqp {metadata.version('piqp')}"
+    )
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV, each a mapping from column to text."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+class ResultFile:
+    """A CSV that grows row by row and knows what it holds.
+
+    Parameters
+    ----------
+    path
+        The file; an existing one is continued.
+    key
+        Columns that identify a row.
+    columns
+        The other columns.
+    stamped
+        Whether versions and machine are added to every row.
+    """
+
+    def __init__(
+        self, path: Path, *, key: list[str], columns: list[str], stamped: bool = True
+    ) -> None:
+        self.path = path
+        self.key = key
+        self.stamp = {"versions": versions(), "machine": machine()} if stamped else {}
+        self.columns = [*key, *columns, *self.stamp]
+        self.rows = self._read()
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Append one row; it is on disk when this returns."""
+        full = {**row, **self.stamp}
+        missing = [name for name in self.columns if name not in full]
+        unknown = [name for name in full if name not in self.columns]
+        if missing or unknown:
+            raise ValueError(f"`row` must have exactly {self.columns}: {missing=}, {unknown=}.")
+        written = {name: str(full[name]) for name in self.columns}
+        with self.path.open("a", newline="") as file:
+            writer = csv.DictWriter(file, self.columns)
+            if not self.rows and file.tell() == 0:
+                writer.writeheader()
+            writer.writerow(written)
+        self.rows.append(written)
+
+    def complete(
+        self,
+        points: Iterable[Mapping[str, Any]],
+        measure: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+        *,
+        jobs: int = 1,
+    ) -> None:
+        """Measure every point that is not there yet, each on one BLAS thread.
+
+        Parameters
+        ----------
+        points
+            The keys of all rows.
+        measure
+            Returns the other columns of a point; with several jobs a function of a module.
+        jobs
+            Number of processes.
+        """
+        points = list(points)
+        done_before = {self._key_of(row) for row in self.rows}
+        todo = [point for point in points if self._key_of(point) not in done_before]
+        if len(todo) < len(points):
+            print(f"{self.path.name}: {len(points) - len(todo)} of {len(points)} points are there.")
+        measured = _measured(todo, functools.partial(_on_one_thread, measure), jobs)
+        bar = tqdm(total=len(todo), desc=self.path.stem, disable=not todo)
+        with bar, contextlib.closing(measured):
+            for point, found in zip(todo, measured, strict=True):
+                self.add({**point, **found})
+                bar.set_postfix_str(" ".join(str(value) for value in point.values()), refresh=False)
+                bar.update()
+
+    def _key_of(self, row: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(str(row[name]) for name in self.key)
+
+    def _read(self) -> list[dict[str, str]]:
+        if not self.path.exists():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            return []
+        text = self.path.read_text()
+        if text and not text.endswith("\n"):
+            # A run that was killed while it wrote: drop the half line, keep the rest.
+            self.path.write_text(text[: text.rfind("\n") + 1])
+        rows = read_rows(self.path)
+        if rows and list(rows[0]) != self.columns:
+            raise ValueError(
+                f"{self.path} must have the columns {self.columns}, got {list(rows[0])}. "
+                "Move it away to start anew."
+            )
+        return rows
+
+
+def _measured(
+    points: list[Mapping[str, Any]],
+    measure: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    jobs: int,
+) -> Generator[Mapping[str, Any], None, None]:
+    """Yield what is measured at each point, in order."""
+    if jobs == 1 or len(points) < 2:
+        yield from map(measure, points)
+        return
+    # Fresh processes: a fork would inherit the threads of BLAS in whatever state they are.
+    context = multiprocessing.get_context("spawn")
+    at_once = max(1, min(_POINTS_AT_ONCE, len(points) // _SHARES))
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent) as pool:
+        try:
+            yield from pool.map(measure, points, chunksize=at_once)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it has ended, be it killed."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _on_one_thread(
+    measure: Callable[[Mapping[str, Any]], Mapping[str, Any]], point: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    with threadpool_limits(1):
+        return measure(point)

@@ -1,0 +1,1 @@
+"""Tables and figures of published papers, measured again."""

@@ -1,0 +1,1 @@
+"""The same tasks solved by other libraries and by ours, in one run."""

@@ -1,0 +1,1 @@
+"""What a search finds, what it costs, and what frameworks and clusters add to it."""

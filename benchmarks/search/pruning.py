@@ -1,0 +1,82 @@
+"""What budgets and a pruner save: evaluation time and test error with and without them.
+
+The search of `search.py` with the metric "error", and the same with 1/8, 1/4, 1/2 and all
+of the rows, where only the best tenth of the trials passes a budget. Sum of the wall time of all
+evaluations, of every budget.
+"""
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import optuna
+from optuna.trial import TrialState
+
+from benchmarks.harness.runner import Options, ResultFile
+from benchmarks.search.search import (
+    DATASETS,
+    SEEDS,
+    TRIALS,
+    error_on_test_rows,
+    new_objective,
+    new_study,
+)
+from span_hpo import Evaluation, SpanObjective
+from span_hpo.integrations.optuna import OptunaObjective
+
+BUDGETS = (0.125, 0.25, 0.5, 1.0)
+KEPT = 10.0  # percent of the trials
+
+
+def run(options: Options) -> ResultFile:
+    """Measure every search that is not in the CSV yet."""
+    results = ResultFile(
+        options.folder / "pruning.csv",
+        key=["dataset", "seed"],
+        columns=[
+            "evaluation_s",
+            "pruned_evaluation_s",
+            "pruned_share_of_time",
+            "test_error",
+            "pruned_test_error",
+            "n_complete",
+        ],
+    )
+    points = [
+        {"dataset": dataset, "seed": seed}
+        for dataset, seed in product(options.datasets or DATASETS, SEEDS)
+    ]
+    results.complete(points, _measure)
+    return results
+
+
+class _Timed(OptunaObjective):
+    """Adds up the time of all evaluations, also of budgets that a trial passes."""
+
+    def __init__(self, objective: SpanObjective, **settings: Any) -> None:
+        super().__init__(objective, **settings)
+        self.seconds = 0.0
+        evaluate = objective.evaluate
+
+        def timed(*args: Any, **options: Any) -> Evaluation:
+            evaluation = evaluate(*args, **options)
+            self.seconds += evaluation.seconds
+            return evaluation
+
+        objective.evaluate = timed  # type: ignore[method-assign]
+
+
+def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
+    name, seed = point["dataset"], point["seed"]
+    row: dict[str, Any] = {}
+    for prefix, budgets in (("", (1.0,)), ("pruned_", BUDGETS)):
+        objective = new_objective(name)
+        timed = _Timed(objective, budgets=budgets)
+        pruner = optuna.pruners.PercentilePruner(KEPT, n_startup_trials=10)
+        study = new_study(seed, pruner=pruner)
+        study.optimize(timed, n_trials=max(TRIALS))
+        row[f"{prefix}evaluation_s"] = round(timed.seconds, 3)
+        row[f"{prefix}test_error"] = error_on_test_rows(name, study, objective)
+    row["pruned_share_of_time"] = round(row["pruned_evaluation_s"] / row["evaluation_s"], 4)
+    row["n_complete"] = len(study.get_trials(states=(TrialState.COMPLETE,)))
+    return row

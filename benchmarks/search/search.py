@@ -1,0 +1,155 @@
+"""What a search with Optuna finds, and what it costs beside a grid search with cross-validation.
+
+TPE over both class costs, 2^-6...2^10, and gamma, 2^-6...2^4; first split of each set, features
+scaled to [0, 1]. Test error of the model that `best_model` picks after 50 and 150 trials. Wall
+time on one BLAS thread; `GridSearchCV` runs over 5 x 5 x 6 points of the same space.
+"""
+
+import functools
+import time
+from collections.abc import Callable, Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+import optuna
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.svm import SVC
+
+from benchmarks.harness.data import Split, load
+from benchmarks.harness.runner import Options, ResultFile
+from span_hpo import RBF, Float, SpanObjective
+from span_hpo.integrations import optuna as adapter
+from span_hpo.integrations.optuna import OptunaObjective, best_model
+
+DATASETS = ["ida_image", "ida_banana", "splice", "a1a", "ida_waveform"]
+SEEDS = (0, 1, 2)
+TRIALS = (50, 150)
+WIDTHS = Float(2.0**-6, 2.0**4, log=True)
+OBJECTIVES: dict[str, dict[str, Any]] = {
+    "error": {"metric": "error"},
+    "smooth_error": {"metric": "smooth_error"},
+    "exact error": {"metric": "error", "loo_method": "exact"},
+}
+
+
+def run(options: Options) -> list[ResultFile]:
+    """Measure everything that is not in the CSVs yet."""
+    return [run_searches(options), run_rivals(options)]
+
+
+def run_searches(options: Options) -> ResultFile:
+    """Search with every objective and seed."""
+    results = ResultFile(
+        options.folder / "search.csv",
+        key=["dataset", "objective", "seed"],
+        columns=[
+            *(f"{name}_{trials}" for trials in TRIALS for name in ("test_error", "loss")),
+            "search_s",
+            "evaluation_s",
+        ],
+    )
+    points = [
+        {"dataset": dataset, "objective": name, "seed": seed}
+        for dataset, name, seed in product(options.datasets or DATASETS, OBJECTIVES, SEEDS)
+    ]
+    results.complete(points, _measure_search)
+    return results
+
+
+def run_rivals(options: Options) -> ResultFile:
+    """Search the same space by grid search, and cross-validate where Optuna was."""
+    results = ResultFile(
+        options.folder / "search_rivals.csv",
+        key=["dataset"],
+        columns=[
+            "search_s",
+            "grid_search_s",
+            "search_per_grid_search",
+            "grid_search_test_error",
+            "visited_evaluation_s",
+            "visited_cv5_s",
+            "cv5_per_evaluation",
+        ],
+    )
+    results.complete([{"dataset": name} for name in options.datasets or DATASETS], _measure_rivals)
+    return results
+
+
+@functools.lru_cache(maxsize=1)
+def first_split(name: str) -> Split:
+    """Return the first split of a data set; the last one asked for is kept."""
+    return load(name)
+
+
+def new_objective(name: str, **settings: Any) -> SpanObjective:
+    """Return the objective of a data set's training rows, by default with gamma searched."""
+    split = first_split(name)
+    return SpanObjective(split.X_train, split.y_train, **({"kernel": RBF(gamma=WIDTHS)} | settings))
+
+
+def new_study(seed: int, *, sampler: str = "tpe", **settings: Any) -> optuna.Study:
+    """Return a study with a sampler of this name and seed."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return adapter.new_study(sampler=sampler, seed=seed, **settings)
+
+
+def error_on_test_rows(name: str, study: optuna.Study, objective: SpanObjective) -> float:
+    """Return the error of a study's best model on the test rows."""
+    return model_error(name, best_model(study, objective))
+
+
+def model_error(name: str, model: SVC) -> float:
+    """Return the error of a model on the test rows of a data set."""
+    split = first_split(name)
+    return float(np.mean(model.predict(split.X_test) != split.y_test))
+
+
+def _measure_search(point: Mapping[str, Any]) -> dict[str, Any]:
+    objective = new_objective(point["dataset"], **OBJECTIVES[point["objective"]])
+    study = new_study(point["seed"])
+    function = OptunaObjective(objective)
+    row: dict[str, Any] = {}
+    seconds = 0.0
+    for trials in TRIALS:
+        more = functools.partial(study.optimize, function, n_trials=trials - len(study.trials))
+        seconds += _wall_seconds(more)
+        row[f"test_error_{trials}"] = error_on_test_rows(point["dataset"], study, objective)
+        row[f"loss_{trials}"] = study.best_value
+    row["search_s"] = round(seconds, 3)
+    row["evaluation_s"] = round(sum(trial.user_attrs["seconds"] for trial in study.trials), 3)
+    return row
+
+
+def _measure_rivals(point: Mapping[str, Any]) -> dict[str, Any]:
+    name = point["dataset"]
+    split, objective, study = first_split(name), new_objective(name), new_study(SEEDS[0])
+    search = _wall_seconds(lambda: study.optimize(OptunaObjective(objective), n_trials=max(TRIALS)))
+    values = objective.grid({"gamma": 6, "C_-1": 5, "C_1": 5})
+    weights = [{-1: low, 1: high} for low, high in product(values["C_-1"], values["C_1"])]
+    grid_search = GridSearchCV(SVC(), {"gamma": values["gamma"], "class_weight": weights}, cv=5)
+    grid_seconds = _wall_seconds(lambda: grid_search.fit(split.X_train, split.y_train))
+    visited = [trial.params for trial in study.trials]
+    evaluations = sum(_wall_seconds(functools.partial(objective, params)) for params in visited)
+    cross_validations = 0.0
+    for params in visited:
+        weight = {-1: params["C_-1"], 1: params["C_1"]}
+        svc = SVC(gamma=params["gamma"], class_weight=weight)
+        cross_validations += _wall_seconds(
+            functools.partial(cross_val_score, svc, split.X_train, split.y_train, cv=5)
+        )
+    return {
+        "search_s": round(search, 3),
+        "grid_search_s": round(grid_seconds, 3),
+        "search_per_grid_search": round(search / grid_seconds, 4),
+        "grid_search_test_error": float(np.mean(grid_search.predict(split.X_test) != split.y_test)),
+        "visited_evaluation_s": round(evaluations, 3),
+        "visited_cv5_s": round(cross_validations, 3),
+        "cv5_per_evaluation": round(cross_validations / evaluations, 2),
+    }
+
+
+def _wall_seconds(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start

@@ -1,0 +1,175 @@
+"""The ground of the benchmarks: loader, CSV runner and tables."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import tables
+from benchmarks.cost import speed
+from benchmarks.harness.data import load
+from benchmarks.harness.runner import RESULTS, ResultFile, read_rows
+from tests.places import ROOT
+from tests.processes import is_running, wait_for
+
+
+def results(path):
+    return ResultFile(path, key=["name", "C"], columns=["value"])
+
+
+def test_a_row_is_on_disk_as_soon_as_it_is_known(tmp_path):
+    """Another reader sees each row at once, with versions and machine."""
+    path = tmp_path / "new" / "x.csv"
+    file = results(path)
+    file.add({"name": "a", "C": 0.5, "value": 1.25})
+    (row,) = read_rows(path)
+    assert (row["name"], row["C"], row["value"]) == ("a", "0.5", "1.25")
+    assert "scikit-learn" in row["versions"]
+    assert "Python" in row["machine"]
+
+
+def test_a_later_run_goes_on(tmp_path, capsys):
+    """Points that are in the file are not measured again, even after a crash."""
+    path = tmp_path / "x.csv"
+    points = [{"name": name, "C": C} for name in "ab" for C in (0.1, 2.0**-6)]
+    measured = []
+
+    def measure(point):
+        measured.append((point["name"], point["C"]))
+        if len(measured) == 3:
+            raise KeyboardInterrupt
+        return {"value": len(measured)}
+
+    with pytest.raises(KeyboardInterrupt):
+        results(path).complete(points, measure)
+    results(path).complete(points, measure)
+    assert len(measured) == 5  # the third was begun twice
+    assert [row["name"] + row["C"] for row in read_rows(path)] == [
+        "a0.1",
+        "a0.015625",
+        "b0.1",
+        "b0.015625",
+    ]
+    assert "2 of 4 points are there" in capsys.readouterr().out
+
+
+def tell_process(point):
+    """Say who measures: with several jobs a function of a module."""
+    return {"value": os.getpid()}
+
+
+def test_several_processes_keep_the_order(tmp_path):
+    """With two jobs rows come in the order of the points, and none from this process."""
+    points = [{"name": "a", "C": C} for C in range(12)]
+    file = results(tmp_path / "x.csv")
+    file.complete(points, tell_process, jobs=2)
+    assert [row["C"] for row in file.rows] == [str(C) for C in range(12)]
+    assert str(os.getpid()) not in {row["value"] for row in file.rows}
+
+
+def report_and_sleep(point):
+    """Leave the number of this process in a file, and take long."""
+    (Path(point["name"]) / str(os.getpid())).touch()
+    time.sleep(600)
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="processes are looked up in /proc")
+def test_workers_of_a_killed_run_end(tmp_path):
+    """When the process that started them is killed, no worker is left."""
+    run = f"""
+from tests.benchmarks.harness.test_runner import report_and_sleep, results
+from pathlib import Path
+points = [{{"name": {str(tmp_path)!r}, "C": C}} for C in range(2)]
+if __name__ == "__main__":
+    results(Path({str(tmp_path / "x.csv")!r})).complete(points, report_and_sleep, jobs=2)
+"""
+    script = tmp_path / "run.py"
+    script.write_text(run)
+    root = ROOT
+    started = subprocess.Popen(
+        [sys.executable, script],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        stderr=subprocess.DEVNULL,
+    )
+
+    def workers():
+        return [int(file.name) for file in tmp_path.iterdir() if file.name.isdigit()]
+
+    try:
+        wait_for(lambda: len(workers()) == 2, seconds=120)
+    finally:
+        started.kill()
+        started.wait()
+    wait_for(lambda: not any(is_running(worker) for worker in workers()), seconds=120)
+
+
+def test_a_half_written_line_is_dropped(tmp_path):
+    """A run that was killed while it wrote loses that row only."""
+    path = tmp_path / "x.csv"
+    file = results(path)
+    file.add({"name": "a", "C": 1, "value": 1})
+    file.add({"name": "b", "C": 1, "value": 2})
+    path.write_bytes(path.read_bytes()[:-40])
+    again = results(path)
+    assert [row["name"] for row in again.rows] == ["a"]
+    again.add({"name": "b", "C": 1, "value": 3})
+    assert [row["value"] for row in read_rows(path)] == ["1", "3"]
+
+
+def test_other_columns_are_not_mixed(tmp_path):
+    """A file of another benchmark, and a row with other columns, are refused."""
+    path = tmp_path / "x.csv"
+    results(path).add({"name": "a", "C": 1, "value": 1})
+    with pytest.raises(ValueError, match="must have the columns"):
+        ResultFile(path, key=["name"], columns=["other"])
+    with pytest.raises(ValueError, match=r"missing=\['value'\]"):
+        results(path).add({"name": "b", "C": 1})
+
+
+def test_missing_data_are_told(monkeypatch, tmp_path):
+    """Without the folder, or with a wrong name, the loader says what it needs."""
+    monkeypatch.setenv("SPAN_HPO_DATA", str(tmp_path / "nothing"))
+    with pytest.raises(FileNotFoundError, match="set SPAN_HPO_DATA to a folder"):
+        load("splice")
+    monkeypatch.setenv("SPAN_HPO_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"must be one of \[\], got 'splice'"):
+        load("splice")
+
+
+def test_loader_scales_on_the_training_rows(monkeypatch, tmp_path):
+    """Features are scaled to [0, 1] by the training rows only; constant ones become 0."""
+    monkeypatch.setenv("SPAN_HPO_DATA", str(tmp_path))
+    X = np.array([[0, 7], [4, 7], [8, 7], [2, 9]], dtype=np.float32)
+    np.savez(
+        tmp_path / "tiny.npz",
+        X=X,
+        y=np.array([-1, 1, -1, 1], dtype=np.int8),
+        train_idx=[[0, 1], [0, 2]],
+        test_idx=[[2, 3], [1, 3]],
+    )
+    split = load("tiny")
+    np.testing.assert_array_equal(split.X_train, [[0, 0], [1, 0]])
+    np.testing.assert_array_equal(split.X_test, [[2, 0], [0.5, 2]])
+    assert load("tiny", split=1).y_test.tolist() == [1, 1]
+
+
+def test_tables_come_from_the_csvs(tmp_path):
+    """The tables in README and documentation are what the command writes from the CSVs."""
+    (tmp_path / "docs").mkdir()
+    for file in tables.TABLES:
+        (tmp_path / file).write_text((tables.ROOT / file).read_text())
+    tables.write(tmp_path)
+    for file in tables.TABLES:
+        assert (tmp_path / file).read_text() == (tables.ROOT / file).read_text(), file
+
+
+def test_committed_figures_cover_what_was_asked():
+    """Nine points of each of the five data sets are in the CSV."""
+    rows = read_rows(RESULTS / "speed.csv")
+    assert {row["dataset"] for row in rows} == set(speed.DATASETS)
+    assert len(rows) == 9 * len(speed.DATASETS)
