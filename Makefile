@@ -23,22 +23,7 @@ check: $(VENV)/installed ## Check style, format and types.
 	$(BIN)/mypy
 
 bench: $(VENV)/installed ## Run all benchmarks, then write their tables and figures.
-	$(BIN)/python -m benchmarks speed
-	$(BIN)/python -m benchmarks exact
-	$(BIN)/python -m benchmarks growth
-	$(BIN)/python -m benchmarks large
-	$(BIN)/python -m benchmarks classes
-	$(BIN)/python -m benchmarks startup
-	$(BIN)/python -m benchmarks search
-	$(BIN)/python -m benchmarks pruning
-	$(BIN)/python -m benchmarks overhead
-	$(BIN)/python -m benchmarks calibration
-	$(BIN)/python -m benchmarks cluster
-	$(BIN)/python -m benchmarks scale
-	$(BIN)/python -m benchmarks nodes
-	$(BIN)/python -m benchmarks papers --jobs 2
-	$(BIN)/python -m benchmarks tables
-	$(BIN)/python -m benchmarks figures
+	$(BIN)/python -m benchmarks all --jobs 2
 
 quick: $(VENV)/installed ## Try the benchmarks of the papers on a small part of the data.
 	@if [ -n "$(SPAN_HPO_DATA)" ]; then $(BIN)/python -m benchmarks papers --quick; \

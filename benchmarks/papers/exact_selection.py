@@ -40,6 +40,7 @@ from span_hpo.kernels import Kernel, KernelBlocks, KernelCache, Linear
 from span_hpo.runtime import FloatArray
 
 DATASETS = list(published.EXACT_ERRORS)
+OPTIONS = ("jobs", "quick")
 KERNELS = ("linear", "rbf")
 SELECTING = 5  # realisations whose leave-one-out error selects
 NO_WIDTH = 0.0  # gamma of the linear kernel

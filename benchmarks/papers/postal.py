@@ -34,6 +34,7 @@ from span_hpo.kernels import KernelCache
 from span_hpo.runtime import FloatArray
 
 DATASETS = ["usps", "ida_breast_cancer"]
+OPTIONS = ("jobs", "quick")
 VARIED = {"usps": "sigma", "ida_breast_cancer": "C"}
 SUBSETS = {"usps": 23, "ida_breast_cancer": 10}
 HARD = 1e6  # C of the hard margin

@@ -23,6 +23,7 @@ from span_hpo.runtime import FloatArray
 from span_hpo.weighting import COST_RANGE
 
 DATASETS = ["ringnorm"]
+OPTIONS = ("jobs", "quick")
 FEATURES = (20, 40, 80)
 ROWS = tuple(2**k for k in range(7, 15))
 _QUICK_ROWS = tuple(2**k for k in range(7, 13))

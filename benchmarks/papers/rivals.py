@@ -29,6 +29,7 @@ from span_hpo.kernels import KernelCache
 from span_hpo.loo import TRIED, stopped_rows, upper_bounds
 
 DATASETS = list(published.EXACT_SECONDS)
+OPTIONS = ("jobs", "quick")
 METHODS = ("brute_force", "standard", "stopping", "exact")
 SAMPLED = 2 * TRIED  # rows that are fitted by "standard" and "stopping"
 REFITTED = 10  # rows that are fitted by brute force

@@ -44,6 +44,7 @@ _COUNTS = ("n_empty", "n_empty_in_bound", "n_in_bound", "n_support")
 _TIMES = [f"{name}_ms" for name in weighted_points.TIMES]
 _Points = list[dict[str, str]]
 DATASETS = weighted_points.DATASETS
+OPTIONS = ("jobs", "quick", "splits")
 
 
 def run(options: Options) -> None:

@@ -74,6 +74,7 @@ from span_hpo.runtime import FloatArray
 from span_hpo.weighting import COST_RANGE
 
 DATASETS = ["ida_banana", "ida_waveform", "ida_image", "splice"]
+OPTIONS = ("jobs", "quick")
 COSTS: list[float] = COST_RANGE.grid(9)  # of either class: 2^(k/2 - 6), k = 0, 4...32
 QUICK_COSTS: list[float] = COST_RANGE.grid(3)
 FOLDS = 5

@@ -29,6 +29,7 @@ from span_hpo.integrations.optuna import OptunaObjective, best_trial, params_of
 from span_hpo.space import Params
 
 DATASETS = list(PAPER[:8])  # those with less than 2,000 training rows and costs by class
+OPTIONS = ("jobs", "quick")
 METRICS = ("error", "smooth_error")
 FIXED, SEARCHED = SPACES = ("gamma fixed", "gamma searched")
 SAMPLERS = ("tpe", "cmaes", "gp")

@@ -1,0 +1,91 @@
+"""The command line of the benchmarks."""
+
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks import __main__ as command_line
+from benchmarks import figures, tables
+from benchmarks.harness import runner
+from tests.places import ROOT
+
+NAMES = [name for names in command_line.BENCHMARKS.values() for name in names]
+
+
+def has_run(path):
+    return "\ndef run(" in path.read_text()
+
+
+def test_every_benchmark_is_listed_where_it_stands():
+    """The one list has every module with a `run`; `weighted_points` is a part of `weighted`."""
+    folder = ROOT / "benchmarks"
+    found = {
+        place.name: {path.stem for path in place.glob("*.py") if has_run(path)}
+        for place in folder.iterdir()
+        if (place / "__init__.py").exists()
+    }
+    found["papers"].remove("weighted_points")
+    assert found.pop("harness") == set()
+    assert found == {folder: set(names) for folder, names in command_line.BENCHMARKS.items()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_benchmark_has_what_a_command_needs(name):
+    """Each module says in one line what it measures, names its data sets and has a CSV."""
+    module = command_line.load_benchmarks()[name]
+    assert module.__doc__.splitlines()[0].endswith(".")
+    assert module.DATASETS
+    assert callable(module.run)
+    assert (runner.RESULTS / f"{name}.csv").exists()
+
+
+def test_all_measures_everything_in_order(monkeypatch):
+    """Each benchmark runs once in a new process, with jobs if it takes them; pages come last."""
+    done = []
+    monkeypatch.setattr(subprocess, "run", lambda command, check: done.append(command))
+    monkeypatch.setattr(tables, "write", lambda: done.append("tables"))
+    monkeypatch.setattr(figures, "draw", lambda: done.append("figures"))
+    command_line.main(["all", "--jobs", "2"])
+    *commands, before_last, last = done
+    assert all(command[:3] == [sys.executable, "-m", "benchmarks"] for command in commands)
+    assert [command[3] for command in commands] == NAMES
+    assert {command[3] for command in commands if command[4:] == ["--jobs", "2"]} == {
+        "samplers",
+        "weighted",
+        "ringnorm",
+        "exact_selection",
+        "rivals",
+        "postal",
+        "peers",
+    }
+    assert (before_last, last) == ("tables", "figures")
+
+
+def test_a_benchmark_that_fails_ends_the_run(monkeypatch, capsys):
+    """The command that failed is named, and nothing is measured after it."""
+
+    def fail(command, check):
+        raise subprocess.CalledProcessError(3, command)
+
+    monkeypatch.setattr(subprocess, "run", fail)
+    with pytest.raises(SystemExit) as ended:
+        command_line.main(["all"])
+    assert ended.value.code == 3
+    assert "This command has failed" in capsys.readouterr().err
+
+
+def test_options_reach_the_benchmark(monkeypatch, tmp_path):
+    """Data sets, splits and jobs are passed on; a quick run begins in an empty folder."""
+    asked = []
+    weighted = command_line.load_benchmarks()["weighted"]
+    monkeypatch.setattr(weighted, "run", asked.append)
+    quick = tmp_path / "quick"
+    quick.mkdir()
+    monkeypatch.setattr(command_line, "QUICK", quick)
+    command_line.main(["weighted", "--datasets", "bank", "--splits", "3", "--jobs", "2"])
+    assert asked.pop() == runner.Options(datasets=["bank"], splits=3, jobs=2)
+    assert quick.exists()
+    command_line.main(["weighted", "--quick"])
+    assert asked.pop() == runner.Options(quick=True, folder=quick)
+    assert not quick.exists()
