@@ -13,7 +13,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
 
-from benchmarks.harness.runner import Options, ResultFile
+from benchmarks.harness.runner import Options, ResultFile, combinations, complete_csv
 from benchmarks.harness.timing import cpu_milliseconds
 from span_hpo import RBF, SpanObjective, UniformCost
 
@@ -29,9 +29,10 @@ COSTS = [1.0, 10.0]
 
 def run(options: Options) -> ResultFile:
     """Measure every point that is not in the CSV yet."""
-    results = ResultFile(
+    return complete_csv(
         options.folder / "classes.csv",
-        key=["dataset", "C"],
+        combinations(dataset=options.datasets or DATASETS, C=COSTS),
+        _measure,
         columns=[
             "rows",
             "classes",
@@ -44,9 +45,6 @@ def run(options: Options) -> ResultFile:
             "refits_error",
         ],
     )
-    points = [{"dataset": name, "C": C} for name in options.datasets or DATASETS for C in COSTS]
-    results.complete(points, _measure)
-    return results
 
 
 def _measure(point: Mapping[str, Any]) -> dict[str, Any]:

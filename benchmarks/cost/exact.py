@@ -14,7 +14,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
 from benchmarks.harness.data import load
-from benchmarks.harness.runner import Options, ResultFile
+from benchmarks.harness.runner import Options, ResultFile, complete_csv
 from benchmarks.harness.timing import cpu_milliseconds
 from span_hpo import RBF, Problem, leave_one_out, solve
 from span_hpo.kernels import KernelCache
@@ -30,9 +30,16 @@ CHECKED = 10  # rows that are refitted
 
 def run(options: Options) -> ResultFile:
     """Measure every point that is not in the CSV yet."""
-    results = ResultFile(
+    points = [
+        {"dataset": dataset, "rows": rows, "C_pos": C_pos, "C_neg": C_neg}
+        for dataset in options.datasets or DATASETS
+        for rows in SIZES.get(dataset, [len(load(dataset).y_train)])
+        for C_pos, C_neg in product(COSTS, COSTS)
+    ]
+    return complete_csv(
         options.folder / "exact.csv",
-        key=["dataset", "rows", "C_pos", "C_neg"],
+        points,
+        _measure,
         columns=[
             "svc_fit_ms",
             "cv5_ms",
@@ -58,14 +65,6 @@ def run(options: Options) -> ResultFile:
             "wrong",
         ],
     )
-    points = [
-        {"dataset": dataset, "rows": rows, "C_pos": C_pos, "C_neg": C_neg}
-        for dataset in options.datasets or DATASETS
-        for rows in SIZES.get(dataset, [len(load(dataset).y_train)])
-        for C_pos, C_neg in product(COSTS, COSTS)
-    ]
-    results.complete(points, _measure)
-    return results
 
 
 def _measure(point: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 from benchmarks.harness.data import load
-from benchmarks.harness.runner import Options, ResultFile
+from benchmarks.harness.runner import Options, ResultFile, combinations, complete_csv
 from benchmarks.harness.timing import cpu_milliseconds
 from span_hpo import RBF, Problem, leave_one_out, solve
 from span_hpo.kernels import KernelCache
@@ -20,9 +20,10 @@ COSTS = [2.0**k for k in (-4, 0, 4, 8, 12)]
 
 def run(options: Options) -> ResultFile:
     """Measure every point that is not in the CSV yet."""
-    results = ResultFile(
+    return complete_csv(
         options.folder / "growth.csv",
-        key=["dataset", "rows", "C"],
+        combinations(dataset=options.datasets or DATASETS, rows=ROWS, C=COSTS),
+        _measure,
         columns=[
             "svc_fit_ms",
             "classes_ms",
@@ -33,14 +34,6 @@ def run(options: Options) -> ResultFile:
             "exact_error",
         ],
     )
-    points = [
-        {"dataset": dataset, "rows": rows, "C": C}
-        for dataset in options.datasets or DATASETS
-        for rows in ROWS
-        for C in COSTS
-    ]
-    results.complete(points, _measure)
-    return results
 
 
 def _measure(point: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.data import load_pair
-from benchmarks.harness.runner import Options, ResultFile
+from benchmarks.harness.runner import Options, ResultFile, complete_csv
 from benchmarks.harness.timing import cpu_milliseconds
 from span_hpo import RBF, SpanObjective
 
@@ -25,9 +25,15 @@ POINTS: dict[str, list[tuple[float, float, float]]] = {
 
 def run(options: Options) -> ResultFile:
     """Measure every point that is not in the CSV yet."""
-    results = ResultFile(
+    points = [
+        {"dataset": dataset, "gamma": gamma, "C_pos": C_pos, "C_neg": C_neg}
+        for dataset in options.datasets or DATASETS
+        for gamma, C_pos, C_neg in POINTS[dataset]
+    ]
+    return complete_csv(
         options.folder / "large.csv",
-        key=["dataset", "gamma", "C_pos", "C_neg"],
+        points,
+        _Measurement(),
         columns=[
             "rows",
             "evaluation_s",
@@ -39,13 +45,6 @@ def run(options: Options) -> ResultFile:
             "exact_error",
         ],
     )
-    points = [
-        {"dataset": dataset, "gamma": gamma, "C_pos": C_pos, "C_neg": C_neg}
-        for dataset in options.datasets or DATASETS
-        for gamma, C_pos, C_neg in POINTS[dataset]
-    ]
-    results.complete(points, _Measurement())
-    return results
 
 
 class _Measurement:

@@ -9,13 +9,12 @@ memory that NumPy held at a time for it, beyond the features.
 import time
 import tracemalloc
 from collections.abc import Mapping
-from itertools import product
 from typing import Any
 
 import numpy as np
 from sklearn.preprocessing import minmax_scale
 
-from benchmarks.harness.runner import Options, ResultFile
+from benchmarks.harness.runner import Options, ResultFile, combinations, complete_csv
 from span_hpo import RBF, Float, SpanObjective, UniformCost
 
 DATASETS = ["ringnorm"]
@@ -27,17 +26,12 @@ _REPEATS = 3
 
 def run(options: Options) -> ResultFile:
     """Measure every point that is not in the CSV yet."""
-    results = ResultFile(
+    return complete_csv(
         options.folder / "scale.csv",
-        key=["dataset", "rows", "features", "C"],
+        combinations(dataset=options.datasets or DATASETS, rows=ROWS, features=FEATURES, C=COSTS),
+        _measure,
         columns=["n_support", "n_in_bound", "evaluation_ms", "new_width_ms", "peak_mb"],
     )
-    points = [
-        {"dataset": name, "rows": rows, "features": features, "C": C}
-        for name, rows, features, C in product(options.datasets or DATASETS, ROWS, FEATURES, COSTS)
-    ]
-    results.complete(points, _measure)
-    return results
 
 
 def _measure(point: Mapping[str, Any]) -> dict[str, Any]:

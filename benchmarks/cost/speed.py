@@ -5,7 +5,7 @@ CPU time, all measured in turn within one run on one BLAS thread; the least of s
 """
 
 from collections.abc import Callable, Mapping
-from itertools import count, product
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
 from benchmarks.harness.data import load
-from benchmarks.harness.runner import Options, ResultFile
+from benchmarks.harness.runner import Options, ResultFile, combinations, complete_csv
 from benchmarks.harness.timing import cpu_milliseconds
 from span_hpo import RBF, Float, Problem, SpanObjective, leave_one_out, solve
 from span_hpo.kernels import KernelCache
@@ -24,9 +24,10 @@ COSTS = [2.0**-6, 2.0**2, 2.0**10]
 
 def run(options: Options) -> ResultFile:
     """Measure every point that is not in the CSV yet."""
-    results = ResultFile(
+    return complete_csv(
         options.folder / "speed.csv",
-        key=["dataset", "C_pos", "C_neg"],
+        combinations(dataset=options.datasets or DATASETS, C_pos=COSTS, C_neg=COSTS),
+        _measure,
         columns=[
             "rows",
             "features",
@@ -45,12 +46,6 @@ def run(options: Options) -> ResultFile:
             "span_error",
         ],
     )
-    points = [
-        {"dataset": dataset, "C_pos": C_pos, "C_neg": C_neg}
-        for dataset, C_pos, C_neg in product(options.datasets or DATASETS, COSTS, COSTS)
-    ]
-    results.complete(points, _measure)
-    return results
 
 
 def _measure(point: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.harness.runner import Options, ResultFile
+from benchmarks.harness.runner import Options, ResultFile, combinations, complete_csv
 
 _TIMED = """
 import time
@@ -35,9 +35,8 @@ _REPEATS = 5
 
 def run(options: Options) -> ResultFile:
     """Measure every task that is not in the CSV yet."""
-    results = ResultFile(options.folder / "startup.csv", key=["task"], columns=["seconds"])
-    results.complete([{"task": task} for task in options.datasets or DATASETS], _measure)
-    return results
+    points = combinations(task=options.datasets or DATASETS)
+    return complete_csv(options.folder / "startup.csv", points, _measure, columns=["seconds"])
 
 
 def _measure(point: Mapping[str, Any]) -> dict[str, Any]:

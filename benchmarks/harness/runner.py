@@ -7,10 +7,11 @@ import multiprocessing
 import os
 import platform
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from importlib import metadata
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,11 @@ def read_rows(path: Path) -> list[dict[str, str]]:
     """Return the rows of a CSV, each a mapping from column to text."""
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+def combinations(**values: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return a point for every combination of the values; the last name varies fastest."""
+    return [dict(zip(values, point, strict=True)) for point in product(*values.values())]
 
 
 class ResultFile:
@@ -167,6 +173,35 @@ class ResultFile:
                 "Move it away to start anew."
             )
         return rows
+
+
+def complete_csv(
+    path: Path,
+    points: Sequence[Mapping[str, Any]],
+    measure: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    *,
+    columns: list[str],
+    jobs: int = 1,
+) -> ResultFile:
+    """Return a CSV with a row for every point; only those that it lacks are measured.
+
+    Parameters
+    ----------
+    path
+        The file; an existing one is continued.
+    points
+        The keys of all rows, at least one.
+    measure
+        Function that returns the other columns of a point. With several jobs it must belong to a
+        module, so that other processes can import it.
+    columns
+        Names of the other columns.
+    jobs
+        Number of processes.
+    """
+    results = ResultFile(path, key=list(points[0]), columns=columns)
+    results.complete(points, measure, jobs=jobs)
+    return results
 
 
 def _measured(

@@ -28,7 +28,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.harness.data import Split, load
 from benchmarks.harness.markdown import table as markdown_table
-from benchmarks.harness.runner import RESULTS, Options, ResultFile, read_rows
+from benchmarks.harness.runner import RESULTS, Options, ResultFile, complete_csv, read_rows
 from span_hpo import RBF, Problem, leave_one_out, solve
 from span_hpo.kernels import KernelCache
 from span_hpo.runtime import FloatArray
@@ -54,11 +54,6 @@ _QUICK_SUBSETS, _QUICK_POINTS = 2, 3
 
 def run(options: Options) -> ResultFile:
     """Measure every point that is not in the CSV yet."""
-    results = ResultFile(
-        options.folder / "postal.csv",
-        key=["dataset", "subset", "sigma", "C"],
-        columns=["rows", "n_support", "n_in_bound", "n_bounded", *CURVES],
-    )
     few = slice(5, 5 + _QUICK_POINTS) if options.quick else slice(None)
     points = [
         {"dataset": name, "subset": subset, "sigma": sigma, "C": C}
@@ -67,8 +62,13 @@ def run(options: Options) -> ResultFile:
             range(_QUICK_SUBSETS if options.quick else SUBSETS[name]), GRIDS[name][few]
         )
     ]
-    results.complete(points, _measure, jobs=options.jobs)
-    return results
+    return complete_csv(
+        options.folder / "postal.csv",
+        points,
+        _measure,
+        columns=["rows", "n_support", "n_in_bound", "n_bounded", *CURVES],
+        jobs=options.jobs,
+    )
 
 
 def curves(rows: list[dict[str, str]], dataset: str) -> dict[str, list[tuple[float, float, float]]]:

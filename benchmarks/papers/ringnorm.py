@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.harness.runner import Options, ResultFile
+from benchmarks.harness.runner import Options, ResultFile, complete_csv
 from benchmarks.harness.timing import Stopwatch, compile_once
 from span_hpo import RBF, Problem, leave_one_out, solve
 from span_hpo.kernels import KernelCache, KernelMatrix
@@ -34,15 +34,15 @@ _MEMORY = 16_000.0  # megabytes
 
 def run(options: Options) -> ResultFile:
     """Measure every size that is not in the CSV yet."""
-    results = ResultFile(
-        options.folder / "ringnorm.csv",
-        key=["features", "rows"],
-        columns=["points", "fit_s", "span_s", "exact_s", "cv5_s", "n_support", "n_in_bound"],
-    )
     sizes = [(20, rows) for rows in _QUICK_ROWS] if options.quick else product(FEATURES, ROWS)
     points = [{"features": features, "rows": rows} for features, rows in sizes]
-    results.complete(points, _measure_quickly if options.quick else _measure, jobs=options.jobs)
-    return results
+    return complete_csv(
+        options.folder / "ringnorm.csv",
+        points,
+        _measure_quickly if options.quick else _measure,
+        columns=["points", "fit_s", "span_s", "exact_s", "cv5_s", "n_support", "n_in_bound"],
+        jobs=options.jobs,
+    )
 
 
 def sample(features: int, rows: int) -> tuple[FloatArray, FloatArray]:

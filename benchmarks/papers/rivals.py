@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.harness.data import load
 from benchmarks.harness.markdown import table as markdown_table
-from benchmarks.harness.runner import RESULTS, Options, ResultFile, read_rows
+from benchmarks.harness.runner import RESULTS, Options, ResultFile, complete_csv, read_rows
 from benchmarks.harness.timing import Stopwatch, compile_once, cpu_milliseconds
 from benchmarks.papers import published
 from benchmarks.papers.exact_selection import GRIDS, KERNELS, kernel_of
@@ -49,9 +49,6 @@ _COLUMNS = [
 
 def run(options: Options) -> ResultFile:
     """Measure every point of the grids that is not in the CSV yet."""
-    results = ResultFile(
-        options.folder / "rivals.csv", key=["dataset", "kernel", "C", "gamma"], columns=_COLUMNS
-    )
     names = options.datasets or (_QUICK_DATASETS if options.quick else DATASETS)
     few = slice(1) if options.quick else slice(None)
     points = [
@@ -60,8 +57,9 @@ def run(options: Options) -> ResultFile:
         for kernel in KERNELS
         for C, gamma in GRIDS[kernel][few]
     ]
-    results.complete(points, _measure, jobs=options.jobs)
-    return results
+    return complete_csv(
+        options.folder / "rivals.csv", points, _measure, columns=_COLUMNS, jobs=options.jobs
+    )
 
 
 def table() -> str:

@@ -7,7 +7,6 @@ and by ``CalibratedClassifierCV(ensemble=False, cv=5)``. CPU time of `fit` on on
 
 import functools
 from collections.abc import Mapping
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.svm import SVC
 
 from benchmarks.harness.data import load
-from benchmarks.harness.runner import Options, ResultFile
+from benchmarks.harness.runner import Options, ResultFile, combinations, complete_csv
 from benchmarks.harness.timing import cpu_milliseconds
 from span_hpo import RBF, SpanSVC, UniformCost
 from span_hpo.runtime import FloatArray
@@ -28,20 +27,16 @@ _BINS = 10
 
 def run(options: Options) -> ResultFile:
     """Measure every point that is not in the CSV yet."""
-    results = ResultFile(
+    return complete_csv(
         options.folder / "calibration.csv",
-        key=["dataset", "C"],
+        combinations(dataset=options.datasets or DATASETS, C=COSTS),
+        _measure,
         columns=[
             f"{way}_{what}"
             for way in ("loo", "folds")
             for what in ("log_loss", "brier", "calibration_error", "fit_ms")
         ],
     )
-    points = [
-        {"dataset": dataset, "C": C} for dataset, C in product(options.datasets or DATASETS, COSTS)
-    ]
-    results.complete(points, _measure)
-    return results
 
 
 def _measure(point: Mapping[str, Any]) -> dict[str, Any]:

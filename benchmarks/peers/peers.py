@@ -68,7 +68,14 @@ from sklearn.svm import SVC
 
 from benchmarks.harness.data import load
 from benchmarks.harness.markdown import table as markdown_table
-from benchmarks.harness.runner import RESULTS, Options, ResultFile, read_rows
+from benchmarks.harness.runner import (
+    RESULTS,
+    Options,
+    ResultFile,
+    combinations,
+    complete_csv,
+    read_rows,
+)
 from span_hpo import RBF, SpanObjective
 from span_hpo.runtime import FloatArray
 from span_hpo.weighting import COST_RANGE
@@ -156,9 +163,14 @@ class Peer:
 
 def run(options: Options) -> ResultFile:
     """Measure every installed peer that is not in the CSV yet."""
-    results = ResultFile(
+    names = options.datasets or (DATASETS[:1] if options.quick else DATASETS)
+    costs = QUICK_COSTS if options.quick else COSTS
+    points = combinations(dataset=names, peer=installed())
+    # One process: two at a time would share the caches of the machine.
+    return complete_csv(
         options.folder / "peers.csv",
-        key=["dataset", "peer"],
+        points,
+        functools.partial(measure, costs=costs),
         columns=[
             "rows",
             "points",
@@ -176,12 +188,6 @@ def run(options: Options) -> ResultFile:
             "version",
         ],
     )
-    names = options.datasets or (DATASETS[:1] if options.quick else DATASETS)
-    costs = QUICK_COSTS if options.quick else COSTS
-    points = [{"dataset": name, "peer": key} for name, key in product(names, installed())]
-    # One process: two at a time would share the caches of the machine.
-    results.complete(points, functools.partial(measure, costs=costs))
-    return results
 
 
 def installed() -> list[str]:

@@ -19,7 +19,7 @@ from ray.tune.schedulers import ASHAScheduler
 from ray.tune.search import BasicVariantGenerator
 
 from benchmarks.harness.data import Split, load
-from benchmarks.harness.runner import Options, ResultFile
+from benchmarks.harness.runner import Options, ResultFile, combinations, complete_csv
 from benchmarks.search.overhead import COMPUTATION, compute
 from benchmarks.search.search import WIDTHS
 from span_hpo import RBF, SpanObjective
@@ -35,9 +35,10 @@ _SEED = 0
 
 def run(options: Options) -> ResultFile:
     """Measure every data set that is not in the CSV yet."""
-    results = ResultFile(
+    return complete_csv(
         options.folder / "cluster.csv",
-        key=["dataset"],
+        combinations(dataset=options.datasets or DATASETS),
+        _measure,
         columns=[
             "rows",
             "reports_per_trial",
@@ -53,8 +54,6 @@ def run(options: Options) -> ResultFile:
             "full_test_error",
         ],
     )
-    results.complete([{"dataset": name} for name in options.datasets or DATASETS], _measure)
-    return results
 
 
 class _Clock(tune.Callback):  # type: ignore[misc]  # not typed

@@ -8,10 +8,16 @@ trivial trainable of `cluster.csv`. Nodes have 16 cores.
 
 import heapq
 from collections.abc import Mapping
-from itertools import product
 from typing import Any
 
-from benchmarks.harness.runner import RESULTS, Options, ResultFile, read_rows
+from benchmarks.harness.runner import (
+    RESULTS,
+    Options,
+    ResultFile,
+    combinations,
+    complete_csv,
+    read_rows,
+)
 
 DATASETS = ["simulation"]
 NODES = (1, 4, 16, 64, 256)
@@ -24,19 +30,12 @@ _TRIALS = 20_000
 
 def run(options: Options) -> ResultFile:
     """Simulate every cluster that is not in the CSV yet."""
-    results = ResultFile(
+    return complete_csv(
         options.folder / "nodes.csv",
-        key=["dataset", "rows", "budgets", "nodes"],
+        combinations(dataset=options.datasets or DATASETS, rows=ROWS, budgets=BUDGETS, nodes=NODES),
+        _measure,
         columns=["evaluation_ms", "report_ms", "trials_per_s", "busy_workers", "busy_driver"],
     )
-    points = [
-        {"dataset": name, "rows": rows, "budgets": budgets, "nodes": nodes}
-        for name, rows, budgets, nodes in product(
-            options.datasets or DATASETS, ROWS, BUDGETS, NODES
-        )
-    ]
-    results.complete(points, _measure)
-    return results
 
 
 def _measure(point: Mapping[str, Any]) -> dict[str, Any]:

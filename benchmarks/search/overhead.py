@@ -12,7 +12,7 @@ from typing import Any
 
 import optuna
 
-from benchmarks.harness.runner import Options, ResultFile
+from benchmarks.harness.runner import Options, ResultFile, combinations, complete_csv
 from benchmarks.search.search import new_objective, new_study
 from span_hpo import Float
 from span_hpo.integrations.optuna import OptunaObjective
@@ -25,9 +25,10 @@ COMPUTATION = 6_000_000  # additions, about half a second
 
 def run(options: Options) -> ResultFile:
     """Measure every data set that is not in the CSV yet."""
-    results = ResultFile(
+    return complete_csv(
         options.folder / "overhead.csv",
-        key=["dataset"],
+        combinations(dataset=options.datasets or DATASETS),
+        _measure,
         columns=[
             "by_hand_s",
             "adapter_s",
@@ -38,8 +39,6 @@ def run(options: Options) -> ResultFile:
             "threads_per_processes",
         ],
     )
-    results.complete([{"dataset": name} for name in options.datasets or DATASETS], _measure)
-    return results
 
 
 def _measure(point: Mapping[str, Any]) -> dict[str, Any]:

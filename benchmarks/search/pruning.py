@@ -6,13 +6,12 @@ evaluations, of every budget.
 """
 
 from collections.abc import Mapping
-from itertools import product
 from typing import Any
 
 import optuna
 from optuna.trial import TrialState
 
-from benchmarks.harness.runner import Options, ResultFile
+from benchmarks.harness.runner import Options, ResultFile, combinations, complete_csv
 from benchmarks.search.search import (
     DATASETS,
     SEEDS,
@@ -30,9 +29,10 @@ KEPT = 10.0  # percent of the trials
 
 def run(options: Options) -> ResultFile:
     """Measure every search that is not in the CSV yet."""
-    results = ResultFile(
+    return complete_csv(
         options.folder / "pruning.csv",
-        key=["dataset", "seed"],
+        combinations(dataset=options.datasets or DATASETS, seed=SEEDS),
+        _measure,
         columns=[
             "evaluation_s",
             "pruned_evaluation_s",
@@ -42,12 +42,6 @@ def run(options: Options) -> ResultFile:
             "n_complete",
         ],
     )
-    points = [
-        {"dataset": dataset, "seed": seed}
-        for dataset, seed in product(options.datasets or DATASETS, SEEDS)
-    ]
-    results.complete(points, _measure)
-    return results
 
 
 class _Timed(OptunaObjective):

@@ -22,7 +22,7 @@ from optuna.trial import TrialState
 
 from benchmarks.harness import markdown
 from benchmarks.harness.data import PAPER
-from benchmarks.harness.runner import RESULTS, Options, ResultFile, read_rows
+from benchmarks.harness.runner import RESULTS, Options, ResultFile, complete_csv, read_rows
 from benchmarks.search.search import WIDTHS, first_split, model_error, new_objective, new_study
 from span_hpo import RBF, SpanObjective
 from span_hpo.integrations.optuna import OptunaObjective, best_trial, params_of
@@ -96,13 +96,13 @@ def run(options: Options) -> ResultFile:
     scope = QUICK if options.quick else FULL
     if options.datasets:
         scope = Scope(options.datasets, scope.trials, scope.points, scope.seeds)
-    results = ResultFile(
+    return complete_csv(
         options.folder / "samplers.csv",
-        key=["dataset", "space", "metric", "search", "seed"],
+        scope.keys(),
+        functools.partial(_measure, scope),
         columns=[*_columns(scope), "different_points", "optuna"],
+        jobs=options.jobs,
     )
-    results.complete(scope.keys(), functools.partial(_measure, scope), jobs=options.jobs)
-    return results
 
 
 def table() -> str:

@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC
 
 from benchmarks.harness.data import Split, load
-from benchmarks.harness.runner import Options, ResultFile
+from benchmarks.harness.runner import Options, ResultFile, combinations, complete_csv
 from span_hpo import RBF, Float, SpanObjective
 from span_hpo.integrations import optuna as adapter
 from span_hpo.integrations.optuna import OptunaObjective, best_model
@@ -40,28 +40,24 @@ def run(options: Options) -> list[ResultFile]:
 
 def run_searches(options: Options) -> ResultFile:
     """Search with every objective and seed."""
-    results = ResultFile(
+    return complete_csv(
         options.folder / "search.csv",
-        key=["dataset", "objective", "seed"],
+        combinations(dataset=options.datasets or DATASETS, objective=OBJECTIVES, seed=SEEDS),
+        _measure_search,
         columns=[
             *(f"{name}_{trials}" for trials in TRIALS for name in ("test_error", "loss")),
             "search_s",
             "evaluation_s",
         ],
     )
-    points = [
-        {"dataset": dataset, "objective": name, "seed": seed}
-        for dataset, name, seed in product(options.datasets or DATASETS, OBJECTIVES, SEEDS)
-    ]
-    results.complete(points, _measure_search)
-    return results
 
 
 def run_rivals(options: Options) -> ResultFile:
     """Search the same space by grid search, and cross-validate where Optuna was."""
-    results = ResultFile(
+    return complete_csv(
         options.folder / "search_rivals.csv",
-        key=["dataset"],
+        combinations(dataset=options.datasets or DATASETS),
+        _measure_rivals,
         columns=[
             "search_s",
             "grid_search_s",
@@ -72,8 +68,6 @@ def run_rivals(options: Options) -> ResultFile:
             "cv5_per_evaluation",
         ],
     )
-    results.complete([{"dataset": name} for name in options.datasets or DATASETS], _measure_rivals)
-    return results
 
 
 @functools.lru_cache(maxsize=1)

@@ -12,7 +12,7 @@ import pytest
 from benchmarks import tables
 from benchmarks.cost import speed
 from benchmarks.harness.data import load
-from benchmarks.harness.runner import RESULTS, ResultFile, read_rows
+from benchmarks.harness.runner import RESULTS, ResultFile, combinations, complete_csv, read_rows
 from tests.places import ROOT
 from tests.processes import is_running, wait_for
 
@@ -55,6 +55,25 @@ def test_a_later_run_goes_on(tmp_path, capsys):
         "b0.015625",
     ]
     assert "2 of 4 points are there" in capsys.readouterr().out
+
+
+def test_points_are_all_combinations():
+    """The last name varies fastest, and points are the key of their CSV."""
+    assert combinations(name="ab", C=(1, 2)) == [
+        {"name": "a", "C": 1},
+        {"name": "a", "C": 2},
+        {"name": "b", "C": 1},
+        {"name": "b", "C": 2},
+    ]
+
+
+def test_a_csv_is_completed(tmp_path):
+    """The columns are the key, what is measured and the stamp; a second call measures nothing."""
+    path, points = tmp_path / "x.csv", combinations(name="a", C=(1, 2))
+    file = complete_csv(path, points, lambda point: {"value": 10 * point["C"]}, columns=["value"])
+    assert (file.key, file.columns[2:]) == (["name", "C"], ["value", "versions", "machine"])
+    again = complete_csv(path, points, lambda point: {}, columns=["value"])
+    assert [row["value"] for row in again.rows] == ["10", "20"]
 
 
 def tell_process(point):
