@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness.runner import RESULTS, read_rows
+from benchmarks.harness.runner import RESULTS, read_rows, rows_with
 from benchmarks.papers import postal, weighted
 from span_hpo import Problem, free_squared_spans, solve
 from span_hpo.loo import dual_path
@@ -125,7 +125,7 @@ def curves_figure(name: str, file: Path) -> None:
     """Draw the estimates along each hyperparameter through the least test error of a grid."""
     from matplotlib import pyplot as plt
 
-    rows = [row for row in read_rows(RESULTS / "weighted_curves.csv") if row["dataset"] == name]
+    rows = rows_with(read_rows(RESULTS / "weighted_curves.csv"), dataset=name)
     parameters = list(dict.fromkeys(row["parameter"] for row in rows))
     titles = {"C_1": "$C^+$", "C_-1": "$C^-$"}
     lines = {
@@ -137,7 +137,7 @@ def curves_figure(name: str, file: Path) -> None:
     width = 4.2 * len(parameters) if len(parameters) == 2 else 10.0
     figure, grid = plt.subplots(1, len(parameters), figsize=(width, 3.4), sharey=True)
     for axes, parameter in zip(grid, parameters, strict=True):
-        own = [row for row in rows if row["parameter"] == parameter]
+        own = rows_with(rows, parameter=parameter)
         x = np.array([float(row["value"]) for row in own])
         for column, (label, color) in lines.items():
             y = np.array([float(row[column]) for row in own])

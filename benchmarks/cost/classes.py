@@ -13,7 +13,15 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
 
-from benchmarks.harness.runner import Options, ResultFile, combinations, complete_csv
+from benchmarks.harness.markdown import markdown_table
+from benchmarks.harness.runner import (
+    RESULTS,
+    Options,
+    ResultFile,
+    combinations,
+    complete_csv,
+    read_rows,
+)
 from benchmarks.harness.timing import cpu_milliseconds
 from span_hpo import RBF, SpanObjective, UniformCost
 
@@ -43,6 +51,39 @@ def run(options: Options) -> ResultFile:
             "span_error",
             "exact_error",
             "refits_error",
+        ],
+    )
+
+
+def table() -> str:
+    """Return the time for the leave-one-out error of several classes, by ours and by refits."""
+    return markdown_table(
+        [
+            "data set",
+            "rows",
+            "classes",
+            "C",
+            "evaluation, ms",
+            "with exact classes, ms",
+            "`LeaveOneOut` refits, s",
+            "refits / evaluation",
+            "error: span-rule, exact, refits",
+        ],
+        [
+            [
+                row["dataset"],
+                row["rows"],
+                row["classes"],
+                f"{float(row['C']):g}",
+                f"{float(row['evaluation_ms']):.3g}",
+                f"{float(row['exact_ms']):.3g}",
+                f"{float(row['refits_ms']) / 1e3:.3g}",
+                f"{float(row['refits_per_evaluation']):.0f}",
+                ", ".join(
+                    f"{float(row[f'{one}_error']):.4f}" for one in ("span", "exact", "refits")
+                ),
+            ]
+            for row in read_rows(RESULTS / "classes.csv")
         ],
     )
 

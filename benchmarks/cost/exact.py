@@ -14,7 +14,15 @@ from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
 from benchmarks.harness.data import load
-from benchmarks.harness.runner import Options, ResultFile, complete_csv
+from benchmarks.harness.markdown import markdown_table, median_and_worst
+from benchmarks.harness.runner import (
+    RESULTS,
+    Options,
+    ResultFile,
+    complete_csv,
+    read_rows,
+    rows_with,
+)
 from benchmarks.harness.timing import cpu_milliseconds
 from span_hpo import RBF, Problem, leave_one_out, solve
 from span_hpo.kernels import KernelCache
@@ -63,6 +71,35 @@ def run(options: Options) -> ResultFile:
             "exact_error",
             "checked",
             "wrong",
+        ],
+    )
+
+
+def table() -> str:
+    """Return the cost of exact leave-one-out, one line for each data set and one for all."""
+    rows = read_rows(RESULTS / "exact.csv")
+    groups = [
+        (name, size, rows_with(rows, dataset=name, rows=size))
+        for name, size in dict.fromkeys((row["dataset"], row["rows"]) for row in rows)
+    ]
+    with_paths = [row for row in rows if int(row["n_paths"])]
+    groups += [("all", "", rows), ("those that need paths", "", with_paths)]
+    ratios = {
+        "classes / `SVC.fit`": "classes_per_fit",
+        "all values / `SVC.fit`": "values_per_fit",
+        "classes / 5-fold CV": "classes_per_cv5",
+        "classes without Numba / `SVC.fit`": "plain_classes_per_fit",
+    }
+    return markdown_table(
+        ["data set", "rows", "points that need paths", *ratios],
+        [
+            [
+                name,
+                size,
+                f"{sum(int(row['n_paths']) > 0 for row in own)} of {len(own)}",
+                *(median_and_worst(own, column) for column in ratios.values()),
+            ]
+            for name, size, own in groups
         ],
     )
 

@@ -7,7 +7,15 @@ import numpy as np
 from sklearn.svm import SVC
 
 from benchmarks.harness.data import load
-from benchmarks.harness.runner import Options, ResultFile, combinations, complete_csv
+from benchmarks.harness.markdown import markdown_table
+from benchmarks.harness.runner import (
+    RESULTS,
+    Options,
+    ResultFile,
+    combinations,
+    complete_csv,
+    read_rows,
+)
 from benchmarks.harness.timing import cpu_milliseconds
 from span_hpo import RBF, Problem, leave_one_out, solve
 from span_hpo.kernels import KernelCache
@@ -32,6 +40,26 @@ def run(options: Options) -> ResultFile:
             "n_in_bound",
             "n_paths",
             "exact_error",
+        ],
+    )
+
+
+def table() -> str:
+    """Return how the cost grows, one line for each number of rows and cost."""
+    times = {"`SVC.fit`, ms": "svc_fit", "classes, ms": "classes", "all values, ms": "values"}
+    return markdown_table(
+        ["data set", "rows", "C", "support vectors", "in-bound", "paths for classes", *times],
+        [
+            [
+                row["dataset"],
+                row["rows"],
+                f"{float(row['C']):g}",
+                row["n_support"],
+                row["n_in_bound"],
+                row["n_paths"],
+                *(f"{float(row[f'{name}_ms']):.3g}" for name in times.values()),
+            ]
+            for row in read_rows(RESULTS / "growth.csv")
         ],
     )
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.data import load_pair
-from benchmarks.harness.runner import Options, ResultFile, complete_csv
+from benchmarks.harness.markdown import markdown_table
+from benchmarks.harness.runner import RESULTS, Options, ResultFile, complete_csv, read_rows
 from benchmarks.harness.timing import cpu_milliseconds
 from span_hpo import RBF, SpanObjective
 
@@ -43,6 +44,35 @@ def run(options: Options) -> ResultFile:
             "n_in_bound",
             "span_error",
             "exact_error",
+        ],
+    )
+
+
+def table() -> str:
+    """Return time and memory of evaluations on large data."""
+    return markdown_table(
+        [
+            "data set",
+            "rows",
+            "C⁺, C⁻",
+            "support vectors (in-bound)",
+            "evaluation, s",
+            "with exact classes, s",
+            "memory, GB",
+            "error: span-rule, exact",
+        ],
+        [
+            [
+                row["dataset"],
+                row["rows"],
+                f"{float(row['C_pos']):g}, {float(row['C_neg']):g}",
+                f"{row['n_support']} ({row['n_in_bound']})",
+                row["evaluation_s"],
+                row["exact_evaluation_s"],
+                row["peak_gb"],
+                f"{float(row['span_error']):.4f}, {float(row['exact_error']):.4f}",
+            ]
+            for row in read_rows(RESULTS / "large.csv")
         ],
     )
 

@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import minmax_scale
 
-from benchmarks.harness.runner import Options, ResultFile, combinations, complete_csv
+from benchmarks.harness.markdown import markdown_table
+from benchmarks.harness.runner import (
+    RESULTS,
+    Options,
+    ResultFile,
+    combinations,
+    complete_csv,
+    read_rows,
+)
 from span_hpo import RBF, Float, SpanObjective, UniformCost
 
 DATASETS = ["ringnorm"]
@@ -31,6 +39,39 @@ def run(options: Options) -> ResultFile:
         combinations(dataset=options.datasets or DATASETS, rows=ROWS, features=FEATURES, C=COSTS),
         _measure,
         columns=["n_support", "n_in_bound", "evaluation_ms", "new_width_ms", "peak_mb"],
+    )
+
+
+def table() -> str:
+    """Return time and memory of an evaluation, one line for each number of rows."""
+    rows = read_rows(RESULTS / "scale.csv")
+    lines = []
+    for count in ROWS:
+        own = {
+            (int(row["features"]), float(row["C"])): row
+            for row in rows
+            if int(row["rows"]) == count
+        }
+        few, many, hard = own[5, 1.0], own[320, 1.0], own[320, 64.0]
+        lines.append(
+            [
+                str(count),
+                *(f"{float(row['evaluation_ms']):.3g}" for row in (few, many, hard)),
+                *(f"{float(row['new_width_ms']):.3g}" for row in (few, many, hard)),
+                f"{max(float(row['peak_mb']) for row in own.values()):.3g}",
+                *(f"{row['n_support']} ({row['n_in_bound']})" for row in (few, many, hard)),
+            ]
+        )
+    kinds = ("d = 5, C = 1", "d = 320, C = 1", "d = 320, C = 64")
+    return markdown_table(
+        [
+            "rows",
+            *(f"evaluation, ms: {kind}" for kind in kinds),
+            *(f"with a new width, ms: {kind}" for kind in kinds),
+            "most memory, MB",
+            *(f"support vectors (in-bound): {kind}" for kind in kinds),
+        ],
+        lines,
     )
 
 

@@ -6,6 +6,7 @@ CPU time, all measured in turn within one run on one BLAS thread; the least of s
 
 from collections.abc import Callable, Mapping
 from itertools import count
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,16 @@ from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
 from benchmarks.harness.data import load
-from benchmarks.harness.runner import Options, ResultFile, combinations, complete_csv
+from benchmarks.harness.markdown import markdown_table, median_and_worst
+from benchmarks.harness.runner import (
+    RESULTS,
+    Options,
+    ResultFile,
+    combinations,
+    complete_csv,
+    read_rows,
+    rows_with,
+)
 from benchmarks.harness.timing import cpu_milliseconds
 from span_hpo import RBF, Float, Problem, SpanObjective, leave_one_out, solve
 from span_hpo.kernels import KernelCache
@@ -46,6 +56,49 @@ def run(options: Options) -> ResultFile:
             "span_error",
         ],
     )
+
+
+def table() -> str:
+    """Return the cost of an evaluation in short, one line for each data set."""
+    lines = [[line[0], line[1], line[2], line[4]] for line in _lines()]
+    titles = ["data set", "rows", "evaluation / `SVC.fit`", "5-fold CV / evaluation"]
+    return markdown_table(titles, lines)
+
+
+def full_table() -> str:
+    """Return the cost of an evaluation and of its parts, one line for each data set."""
+    return markdown_table(
+        [
+            "data set",
+            "rows",
+            "evaluation / `SVC.fit`, median (worst)",
+            "with a new width",
+            "5-fold CV / evaluation, median (worst)",
+            "share of the LOO part, median (worst)",
+        ],
+        _lines(),
+    )
+
+
+def _lines() -> list[list[str]]:
+    rows = read_rows(RESULTS / "speed.csv")
+    lines = []
+    for name in DATASETS:
+        own = rows_with(rows, dataset=name)
+        per_cv, share = (
+            [float(row[column]) for row in own] for column in ("cv5_per_evaluation", "loo_share")
+        )
+        lines.append(
+            [
+                name,
+                own[0]["rows"],
+                median_and_worst(own, "evaluation_per_fit"),
+                median_and_worst(own, "new_width_per_fit"),
+                f"{median(per_cv):.1f} ({min(per_cv):.2g})",
+                f"{median(share):.0%} ({min(1.0, max(share)):.0%})",
+            ]
+        )
+    return lines
 
 
 def _measure(point: Mapping[str, Any]) -> dict[str, Any]:

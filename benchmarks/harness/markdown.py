@@ -1,7 +1,23 @@
-"""Tables in Markdown."""
+"""Tables in Markdown, and what stands in their cells."""
+
+from collections.abc import Iterable
+from statistics import mean, median
+
+from benchmarks.harness.runner import rows_with
 
 
-def table(columns: list[str], lines: list[list[str]]) -> str:
+def markdown_table(columns: list[str], lines: list[list[str]]) -> str:
     """Return a table in Markdown."""
     head = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     return "\n".join([*head, *(f"| {' | '.join(line)} |" for line in lines)]) + "\n"
+
+
+def median_and_worst(rows: Iterable[dict[str, str]], column: str) -> str:
+    """Return the median of a column, and its largest value in brackets."""
+    values = [float(row[column]) for row in rows]
+    return f"{median(values):.2f} ({max(values):.2g})"
+
+
+def mean_of(rows: Iterable[dict[str, str]], column: str, /, **values: str) -> float:
+    """Return the mean of a column over the rows whose other columns hold these texts."""
+    return mean(float(row[column]) for row in rows_with(rows, **values))

@@ -80,6 +80,11 @@ def read_rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def rows_with(rows: Iterable[dict[str, str]], /, **values: str) -> list[dict[str, str]]:
+    """Return the rows of a CSV whose columns hold these texts."""
+    return [row for row in rows if all(row[name] == value for name, value in values.items())]
+
+
 def combinations(**values: Iterable[Any]) -> list[dict[str, Any]]:
     """Return a point for every combination of the values; the last name varies fastest."""
     return [dict(zip(values, point, strict=True)) for point in product(*values.values())]

@@ -31,8 +31,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 
 from benchmarks.harness.data import Split, load, n_splits
-from benchmarks.harness.markdown import table as markdown_table
-from benchmarks.harness.runner import RESULTS, Options, ResultFile, read_rows
+from benchmarks.harness.markdown import markdown_table
+from benchmarks.harness.runner import RESULTS, Options, ResultFile, read_rows, rows_with
 from benchmarks.harness.timing import Stopwatch, compile_once
 from benchmarks.papers import published
 from span_hpo import RBF, Problem, leave_one_out, solve
@@ -92,7 +92,7 @@ def kernel_of(kernel: str, gamma: float) -> Kernel:
     return Linear() if kernel == "linear" else RBF(gamma=gamma)
 
 
-def selected(rows: Iterable[Mapping[str, str]], dataset: str, kernel: str) -> tuple[float, float]:
+def selected(rows: Iterable[dict[str, str]], dataset: str, kernel: str) -> tuple[float, float]:
     """Return C and gamma with the least mean leave-one-out error over the first realisations.
 
     Parameters
@@ -103,14 +103,14 @@ def selected(rows: Iterable[Mapping[str, str]], dataset: str, kernel: str) -> tu
         Which of them count.
     """
     errors: dict[tuple[float, float], list[float]] = {}
-    for row in _of(rows, dataset, kernel):
+    for row in rows_with(rows, dataset=dataset, kernel=kernel):
         if int(row["split"]) < SELECTING:
             errors.setdefault(_model(row), []).append(float(row["loo_error"]))
     # Rounded, to less than an error of one row, so that the digits of the CSV break no tie.
     return min(errors, key=lambda model: (round(mean(errors[model]), 5), model))
 
 
-def least_errors(rows: Iterable[Mapping[str, str]], dataset: str, kernel: str) -> list[float]:
+def least_errors(rows: Iterable[dict[str, str]], dataset: str, kernel: str) -> list[float]:
     """Return the least leave-one-out error on each of the first realisations.
 
     Parameters
@@ -121,7 +121,7 @@ def least_errors(rows: Iterable[Mapping[str, str]], dataset: str, kernel: str) -
         Which of them count.
     """
     least: dict[int, float] = {}
-    for row in _of(rows, dataset, kernel):
+    for row in rows_with(rows, dataset=dataset, kernel=kernel):
         split, error = int(row["split"]), float(row["loo_error"])
         if split < SELECTING:
             least[split] = min(error, least.get(split, error))
@@ -136,7 +136,9 @@ def table() -> str:
         line: list[str] = []
         for kernel, (loo, test, deviation) in zip(KERNELS, printed, strict=True):
             model = selected(rows, name, kernel)
-            own = [row for row in _of(rows, name, kernel) if _model(row) == model]
+            own = [
+                row for row in rows_with(rows, dataset=name, kernel=kernel) if _model(row) == model
+            ]
             picked = _values([row for row in own if int(row["split"]) < SELECTING], "loo_error")
             tested = _values(own, "test_error")
             spread = f" ± {stdev(tested):.2f}" if len(tested) > 1 else ""
@@ -158,7 +160,11 @@ def time_table() -> str:
     for name, printed in published.EXACT_SECONDS.items():
         line = [name]
         for kernel, (seconds, speed_up, _) in zip(KERNELS, printed, strict=True):
-            few = [row for row in _of(rows, name, kernel) if int(row["split"]) < SELECTING]
+            few = [
+                row
+                for row in rows_with(rows, dataset=name, kernel=kernel)
+                if int(row["split"]) < SELECTING
+            ]
             ours = mean(float(row["fit_ms"]) + float(row["exact_ms"]) for row in few)
             theirs = 1e3 * seconds / speed_up / (SELECTING * len(GRIDS[kernel]))
             line += [f"{ours:.3g} ({theirs:.3g})", f"{theirs / ours:.0f}"]
@@ -176,10 +182,6 @@ def _points(
         for (name, kernel, split), several in models.items()
         for C, gamma in several
     ]
-
-
-def _of(rows: Iterable[Mapping[str, str]], name: str, kernel: str) -> list[Mapping[str, str]]:
-    return [row for row in rows if (row["dataset"], row["kernel"]) == (name, kernel)]
 
 
 def _model(row: Mapping[str, str]) -> tuple[float, float]:

@@ -27,8 +27,15 @@ import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.harness.data import Split, load
-from benchmarks.harness.markdown import table as markdown_table
-from benchmarks.harness.runner import RESULTS, Options, ResultFile, complete_csv, read_rows
+from benchmarks.harness.markdown import markdown_table
+from benchmarks.harness.runner import (
+    RESULTS,
+    Options,
+    ResultFile,
+    complete_csv,
+    read_rows,
+    rows_with,
+)
 from span_hpo import RBF, Problem, leave_one_out, solve
 from span_hpo.kernels import KernelCache
 from span_hpo.runtime import FloatArray
@@ -85,7 +92,7 @@ def curves(rows: list[dict[str, str]], dataset: str) -> dict[str, list[tuple[flo
     -------
     For each of `CURVES` that was measured: what varies, mean and deviation over the subsets.
     """
-    own = [row for row in rows if row["dataset"] == dataset]
+    own = rows_with(rows, dataset=dataset)
     varied = VARIED[dataset]
     found = {}
     for column in CURVES:

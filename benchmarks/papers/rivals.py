@@ -19,8 +19,15 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.harness.data import load
-from benchmarks.harness.markdown import table as markdown_table
-from benchmarks.harness.runner import RESULTS, Options, ResultFile, complete_csv, read_rows
+from benchmarks.harness.markdown import markdown_table
+from benchmarks.harness.runner import (
+    RESULTS,
+    Options,
+    ResultFile,
+    complete_csv,
+    read_rows,
+    rows_with,
+)
 from benchmarks.harness.timing import Stopwatch, compile_once, cpu_milliseconds
 from benchmarks.papers import published
 from benchmarks.papers.exact_selection import GRIDS, KERNELS, kernel_of
@@ -69,7 +76,7 @@ def table() -> str:
     for at, (kernel, title) in enumerate(zip(KERNELS, ("linear", "RBF"), strict=True)):
         for name, printed in published.EXACT_SECONDS.items():
             _, speed_up, stopped = printed[at]
-            own = [row for row in rows if (row["dataset"], row["kernel"]) == (name, kernel)]
+            own = rows_with(rows, dataset=name, kernel=kernel)
             seconds = [sum(float(row[f"{method}_ms"]) for row in own) / 1e3 for method in METHODS]
             brute, standard, stopping, exact = seconds
             lines.append(

@@ -13,8 +13,16 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from benchmarks.harness.markdown import table
-from benchmarks.harness.runner import RESULTS, Options, ResultFile, machine, read_rows, versions
+from benchmarks.harness.markdown import markdown_table
+from benchmarks.harness.runner import (
+    RESULTS,
+    Options,
+    ResultFile,
+    machine,
+    read_rows,
+    rows_with,
+    versions,
+)
 from benchmarks.papers import published, weighted_points
 
 # Criteria in the order of the tables; all of them are minimised.
@@ -185,7 +193,7 @@ def selection_table() -> str:
         cells.append(f"{_mean_and_deviation(least[name])} ({published.LEAST[name]:.4f})")
         lines.append([name, str(len(least[name])), *cells])
     titles = [CRITERIA[name] for name in published.CRITERIA]
-    return table(["data set", "splits", *titles, "lowest on the grid"], lines)
+    return markdown_table(["data set", "splits", *titles, "lowest on the grid"], lines)
 
 
 def summary_table() -> str:
@@ -200,7 +208,7 @@ def summary_table() -> str:
             cells.append(f"{mean(ours):.4f}{printed}")
         lines.append([name, *cells, f"{mean(least[name]):.4f} ({published.LEAST[name]:.4f})"])
     titles = ["span-rule", "5-fold CV", "exact error", "smooth error", "lowest on the grid"]
-    return table(["data set", *titles], lines)
+    return markdown_table(["data set", *titles], lines)
 
 
 def ties_table() -> str:
@@ -213,7 +221,7 @@ def ties_table() -> str:
             cells.append(f"{mean(_values(splits, criterion, 'mean_of_ties')):.4f} ({ties:g})")
         lines.append([name, *cells])
     titles = [CRITERIA[name] for name in (*published.CRITERIA, "exact_error", "span_smooth_error")]
-    return table(["data set", *titles], lines)
+    return markdown_table(["data set", *titles], lines)
 
 
 def rmse_table() -> str:
@@ -228,7 +236,9 @@ def rmse_table() -> str:
             known = f" ({values[criterion]:.4f})" if criterion in values else ""
             cells.append(f"{_mean_and_deviation(ours)}{known}")
         lines.append([name, *cells])
-    return table(["data set", *(CRITERIA[name] for name in (*shown, "exact_error"))], lines)
+    return markdown_table(
+        ["data set", *(CRITERIA[name] for name in (*shown, "exact_error"))], lines
+    )
 
 
 def counts_table() -> str:
@@ -253,7 +263,7 @@ def counts_table() -> str:
         "in-bound support vectors",
         "all support vectors",
     ]
-    return table(["data set", *columns], lines)
+    return markdown_table(["data set", *columns], lines)
 
 
 def seconds_table() -> str:
@@ -280,7 +290,7 @@ def seconds_table() -> str:
         "fit and exact error / CV",
         "fit and span bound / CV",
     ]
-    return table(["data set", *columns], lines)
+    return markdown_table(["data set", *columns], lines)
 
 
 def criteria_table() -> str:
@@ -300,7 +310,7 @@ def criteria_table() -> str:
     }
     (first, *_) = columns.values()
     order = sorted(CRITERIA, key=lambda criterion: first.get(criterion, _LAST)[0])
-    return table(
+    return markdown_table(
         ["criterion", *(f"{title}: rank, wins, test error" for title in columns)],
         [
             [CRITERIA[criterion], *(_shown(found.get(criterion)) for found in columns.values())]
@@ -331,13 +341,12 @@ def _shown(found: tuple[float, int, float] | None) -> str:
 
 
 def _mean_error(rows: _Points, dataset: str, criterion: str) -> float:
-    own = [row for row in rows if row["dataset"] == dataset]
-    return mean(_values(own, criterion, "mean_of_ties"))
+    return mean(_values(rows_with(rows, dataset=dataset), criterion, "mean_of_ties"))
 
 
 def _values(rows: _Points, criterion: str, column: str) -> list[float]:
     """Return a column of the splits for one criterion."""
-    return [float(row[column]) for row in rows if row["criterion"] == criterion]
+    return [float(row[column]) for row in rows_with(rows, criterion=criterion)]
 
 
 def _by_dataset(rows: _Points) -> Iterable[tuple[str, _Points]]:

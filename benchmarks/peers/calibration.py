@@ -15,7 +15,15 @@ from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.svm import SVC
 
 from benchmarks.harness.data import load
-from benchmarks.harness.runner import Options, ResultFile, combinations, complete_csv
+from benchmarks.harness.markdown import markdown_table
+from benchmarks.harness.runner import (
+    RESULTS,
+    Options,
+    ResultFile,
+    combinations,
+    complete_csv,
+    read_rows,
+)
 from benchmarks.harness.timing import cpu_milliseconds
 from span_hpo import RBF, SpanSVC, UniformCost
 from span_hpo.runtime import FloatArray
@@ -35,6 +43,30 @@ def run(options: Options) -> ResultFile:
             f"{way}_{what}"
             for way in ("loo", "folds")
             for what in ("log_loss", "brier", "calibration_error", "fit_ms")
+        ],
+    )
+
+
+def table() -> str:
+    """Return how good probabilities are, by two calibrations."""
+    measures = {
+        "log loss": ("log_loss", ".4f"),
+        "Brier score": ("brier", ".4f"),
+        "calibration error": ("calibration_error", ".4f"),
+        "fit, ms": ("fit_ms", ".3g"),
+    }
+    return markdown_table(
+        ["data set", "C", *(f"{title}: leave-one-out, folds" for title in measures)],
+        [
+            [
+                row["dataset"],
+                f"{float(row['C']):g}",
+                *(
+                    ", ".join(f"{float(row[f'{way}_{name}']):{form}}" for way in ("loo", "folds"))
+                    for name, form in measures.values()
+                ),
+            ]
+            for row in read_rows(RESULTS / "calibration.csv")
         ],
     )
 

@@ -67,7 +67,7 @@ from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV
 from sklearn.svm import SVC
 
 from benchmarks.harness.data import load
-from benchmarks.harness.markdown import table as markdown_table
+from benchmarks.harness.markdown import markdown_table
 from benchmarks.harness.runner import (
     RESULTS,
     Options,

@@ -19,7 +19,15 @@ from ray.tune.schedulers import ASHAScheduler
 from ray.tune.search import BasicVariantGenerator
 
 from benchmarks.harness.data import Split, load
-from benchmarks.harness.runner import Options, ResultFile, combinations, complete_csv
+from benchmarks.harness.markdown import markdown_table
+from benchmarks.harness.runner import (
+    RESULTS,
+    Options,
+    ResultFile,
+    combinations,
+    complete_csv,
+    read_rows,
+)
 from benchmarks.search.overhead import COMPUTATION, compute
 from benchmarks.search.search import WIDTHS
 from span_hpo import RBF, SpanObjective
@@ -53,6 +61,40 @@ def run(options: Options) -> ResultFile:
             "asha_test_error",
             "full_test_error",
         ],
+    )
+
+
+def table() -> str:
+    """Return what Ray adds and gains, one line for each data set."""
+    lines = [
+        [
+            row["dataset"],
+            row["rows"],
+            f"{float(row['evaluation_ms']):.1f}",
+            f"{float(row['overhead_ms']):.1f}",
+            f"{float(row['trivial_ms']):.1f}",
+            f"{float(row['overhead_per_trivial']):.2f}",
+            f"{float(row['speed_up_of_workers']):.2f}",
+            f"{float(row['speed_up_of_processes']):.2f}",
+            f"{float(row['asha_share_of_time']):.0%}",
+            f"{float(row['asha_test_error']):.4f} ({float(row['full_test_error']):.4f})",
+        ]
+        for row in read_rows(RESULTS / "cluster.csv")
+    ]
+    return markdown_table(
+        [
+            "data set",
+            "rows",
+            "evaluations of a trial, ms",
+            "Ray's share of a trial, ms",
+            "a trivial trainable, ms",
+            "Ray's share / trivial trainable",
+            "speed-up of two workers",
+            "speed-up of two processes of pure computation",
+            "ASHA's share of the evaluation time",
+            "test error with ASHA (all trials on all rows)",
+        ],
+        lines,
     )
 
 

@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Mapping
 from typing import Any
 
+from benchmarks.harness.markdown import markdown_table
 from benchmarks.harness.runner import (
     RESULTS,
     Options,
@@ -17,6 +18,7 @@ from benchmarks.harness.runner import (
     combinations,
     complete_csv,
     read_rows,
+    rows_with,
 )
 
 DATASETS = ["simulation"]
@@ -35,6 +37,35 @@ def run(options: Options) -> ResultFile:
         combinations(dataset=options.datasets or DATASETS, rows=ROWS, budgets=BUDGETS, nodes=NODES),
         _measure,
         columns=["evaluation_ms", "report_ms", "trials_per_s", "busy_workers", "busy_driver"],
+    )
+
+
+def table() -> str:
+    """Return the simulated trials per second, one line for each kind of trial."""
+    rows = read_rows(RESULTS / "nodes.csv")
+    lines = []
+    for count in ROWS:
+        for budgets in BUDGETS:
+            own = rows_with(rows, rows=str(count), budgets=budgets)
+            lines.append(
+                [
+                    str(count),
+                    budgets,
+                    f"{float(own[0]['evaluation_ms']):.3g}",
+                    *(
+                        f"{float(r['trials_per_s']):.3g} ({float(r['busy_workers']):.1%})"
+                        for r in own
+                    ),
+                ]
+            )
+    return markdown_table(
+        [
+            "rows",
+            "trials",
+            "evaluation of all rows, ms",
+            *(f"{number} node{'s' * (number > 1)}" for number in NODES),
+        ],
+        lines,
     )
 
 

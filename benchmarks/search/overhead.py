@@ -12,7 +12,15 @@ from typing import Any
 
 import optuna
 
-from benchmarks.harness.runner import Options, ResultFile, combinations, complete_csv
+from benchmarks.harness.markdown import markdown_table
+from benchmarks.harness.runner import (
+    RESULTS,
+    Options,
+    ResultFile,
+    combinations,
+    complete_csv,
+    read_rows,
+)
 from benchmarks.search.search import new_objective, new_study
 from span_hpo import Float
 from span_hpo.integrations.optuna import OptunaObjective
@@ -37,6 +45,25 @@ def run(options: Options) -> ResultFile:
             "speed_up_of_threads",
             "speed_up_of_processes",
             "threads_per_processes",
+        ],
+    )
+
+
+def table() -> str:
+    """Return what the adapter and a second thread change."""
+    row = read_rows(RESULTS / "overhead.csv")[0]
+    return markdown_table(
+        [
+            "adapter against a hand-written function",
+            "speed-up of two threads",
+            "speed-up of two processes of pure computation",
+        ],
+        [
+            [
+                f"{float(row['overhead']):+.1%}",
+                f"{float(row['speed_up_of_threads']):.2f}",
+                f"{float(row['speed_up_of_processes']):.2f}",
+            ]
         ],
     )
 

@@ -11,7 +11,15 @@ from typing import Any
 import optuna
 from optuna.trial import TrialState
 
-from benchmarks.harness.runner import Options, ResultFile, combinations, complete_csv
+from benchmarks.harness.markdown import markdown_table, mean_of
+from benchmarks.harness.runner import (
+    RESULTS,
+    Options,
+    ResultFile,
+    combinations,
+    complete_csv,
+    read_rows,
+)
 from benchmarks.search.search import (
     DATASETS,
     SEEDS,
@@ -40,6 +48,27 @@ def run(options: Options) -> ResultFile:
             "test_error",
             "pruned_test_error",
             "n_complete",
+        ],
+    )
+
+
+def table() -> str:
+    """Return what budgets save, as means over seeds."""
+    rows = read_rows(RESULTS / "pruning.csv")
+    columns = {
+        "evaluation time with / without pruning": ("pruned_share_of_time", ".2f"),
+        "test error with pruning": ("pruned_test_error", ".4f"),
+        "test error without pruning": ("test_error", ".4f"),
+    }
+    groups: dict[str, dict[str, str]] = {name: {"dataset": name} for name in DATASETS}
+    return markdown_table(
+        ["data set", *columns],
+        [
+            [
+                name,
+                *(f"{mean_of(rows, column, **chosen):{form}}" for column, form in columns.values()),
+            ]
+            for name, chosen in (groups | {"mean": {}}).items()
         ],
     )
 

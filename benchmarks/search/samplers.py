@@ -20,9 +20,16 @@ from typing import Any
 import optuna
 from optuna.trial import TrialState
 
-from benchmarks.harness import markdown
 from benchmarks.harness.data import PAPER
-from benchmarks.harness.runner import RESULTS, Options, ResultFile, complete_csv, read_rows
+from benchmarks.harness.markdown import markdown_table
+from benchmarks.harness.runner import (
+    RESULTS,
+    Options,
+    ResultFile,
+    complete_csv,
+    read_rows,
+    rows_with,
+)
 from benchmarks.search.search import WIDTHS, first_split, model_error, new_objective, new_study
 from span_hpo import RBF, SpanObjective
 from span_hpo.integrations.optuna import OptunaObjective, best_trial, params_of
@@ -126,7 +133,7 @@ def table() -> str:
                 ]
             lines.append(line)
     heads = ("test error", "sets better, worse than the grid", "median CPU s (of it evaluations)")
-    return markdown.table(
+    return markdown_table(
         ["space", "search", "points", *(f"{m}: {head}" for m in METRICS for head in heads)], lines
     )
 
@@ -152,7 +159,7 @@ def details_table(metric: str = "smooth_error") -> str:
     ]
     titles = [f"{space}: {search}, {_count(last[search])}" for space, search in found]
     times = [f"{space}: CPU s of {', '.join(last)}" for space in SPACES]
-    return markdown.table(["data set", *titles, *times], lines)
+    return markdown_table(["data set", *titles, *times], lines)
 
 
 def _columns(scope: Scope) -> list[str]:
@@ -254,7 +261,7 @@ def _evaluation_seconds(study: optuna.Study) -> dict[tuple[Any, ...], float]:
 
 def _means(rows: list[dict[str, str]], stage: str, **chosen: str) -> dict[str, dict[str, float]]:
     """Return the mean over seeds of every figure, for each data set."""
-    own = [row for row in rows if all(row[name] == value for name, value in chosen.items())]
+    own = rows_with(rows, **chosen)
     return {
         dataset: {
             figure: mean(

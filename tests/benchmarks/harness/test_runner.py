@@ -12,7 +12,14 @@ import pytest
 from benchmarks import tables
 from benchmarks.cost import speed
 from benchmarks.harness.data import load
-from benchmarks.harness.runner import RESULTS, ResultFile, combinations, complete_csv, read_rows
+from benchmarks.harness.runner import (
+    RESULTS,
+    ResultFile,
+    combinations,
+    complete_csv,
+    read_rows,
+    rows_with,
+)
 from tests.places import ROOT
 from tests.processes import is_running, wait_for
 
@@ -65,6 +72,13 @@ def test_points_are_all_combinations():
         {"name": "b", "C": 1},
         {"name": "b", "C": 2},
     ]
+
+
+def test_rows_are_chosen_by_their_columns():
+    """All given columns must agree, also one that is called `rows`."""
+    rows = [{"rows": "1", "C": "2"}, {"rows": "1", "C": "4"}, {"rows": "3", "C": "2"}]
+    assert rows_with(rows, rows="1", C="2") == rows[:1]
+    assert rows_with(rows) == rows
 
 
 def test_a_csv_is_completed(tmp_path):
