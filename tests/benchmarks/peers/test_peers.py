@@ -9,6 +9,8 @@ from sklearn.model_selection import cross_val_score
 from benchmarks.harness.data import data_folder, load
 from benchmarks.harness.runner import RESULTS, Options, read_rows
 from benchmarks.peers import peers
+from benchmarks.peers.libraries import FOLDS, PEERS, Task, importer
+from span_hpo import RBF, SpanObjective
 
 with_data = pytest.mark.skipif(data_folder() is None, reason="SPAN_HPO_DATA names no folder")
 
@@ -19,14 +21,14 @@ NOISE = 0.03
 def search(key, task):
     """Let an installed peer search, skip another."""
     try:
-        peers.PEERS[key].load()
+        PEERS[key].load()
     except ImportError as error:
         pytest.skip(f"{key}: {error}")
-    return peers.PEERS[key].search(task)
+    return PEERS[key].search(task)
 
 
 def cross_validated_error(task, point):
-    return 1 - cross_val_score(task.svc(point), task.X, task.y, cv=peers.FOLDS).mean()
+    return 1 - cross_val_score(task.svc(point), task.X, task.y, cv=FOLDS).mean()
 
 
 @pytest.fixture(scope="module")
@@ -37,21 +39,19 @@ def split():
 @pytest.fixture(scope="module")
 def task(split):
     X = split.X_train
-    return peers.Task(X, split.y_train, 1 / X.shape[1], [0.25, 4.0, 64.0])
+    return Task(X, split.y_train, 1 / X.shape[1], [0.25, 4.0, 64.0])
 
 
 @with_data
 def test_quick_run_has_a_row_for_every_installed_peer(tmp_path, capsys, monkeypatch):
     """Who is installed is measured; who is not is told, with the reason, and has no row."""
-    absent = replace(
-        peers.PEERS["dlib"], title="Absent", load=peers._loads("no_such_package_of_anyone")
-    )
-    monkeypatch.setitem(peers.PEERS, "absent", absent)
+    absent = replace(PEERS["dlib"], title="Absent", load=importer("no_such_package_of_anyone"))
+    monkeypatch.setitem(PEERS, "absent", absent)
     found = peers.run(Options(quick=True, folder=tmp_path))
     told = capsys.readouterr().out
     assert "Absent is left out, dlib is not installed: No module named 'no_such" in told
     measured = [row["peer"] for row in found.rows]
-    for key, peer in peers.PEERS.items():
+    for key, peer in PEERS.items():
         assert (key in measured) != (f"{peer.title} is left out" in told), key
     assert {"span_rule", "span_smooth", "span_exact", "grid_search", "halving"} <= set(measured)
     assert {row["dataset"] for row in found.rows} == {peers.DATASETS[0]}
@@ -92,7 +92,7 @@ def test_other_folds_give_about_the_same_loss(key, task):
 def test_costs_reach_the_right_class(key, task):
     """If a row of one class costs next to nothing, all of that class are errors and no others."""
 
-    class OnePoint(peers.Task):
+    class OnePoint(Task):
         points = None
 
     share = np.mean(task.y > 0)
@@ -102,11 +102,18 @@ def test_costs_reach_the_right_class(key, task):
 
 
 @with_data
-@pytest.mark.parametrize("settings", [{}, {"metric": "smooth_error"}, {"loo_method": "exact"}])
-def test_ours_picks_the_least_loss(settings, task):
+@pytest.mark.parametrize(
+    ("key", "settings"),
+    [
+        ("span_rule", {}),
+        ("span_smooth", {"metric": "smooth_error"}),
+        ("span_exact", {"loo_method": "exact"}),
+    ],
+)
+def test_ours_picks_the_least_loss(key, settings, task):
     """No point of the grid has a lower loss than the pick of our objective."""
-    objective = peers.SpanObjective(task.X, task.y, kernel=peers.RBF(gamma=task.gamma), **settings)
-    found = peers._span(task, **settings)
+    objective = SpanObjective(task.X, task.y, kernel=RBF(gamma=task.gamma), **settings)
+    found = search(key, task)
     losses = {point: objective({"C_1": point[0], "C_-1": point[1]}) for point in task.points}
     assert found.loss == losses[found.picked] == min(losses.values())
 
@@ -160,14 +167,14 @@ def test_table_has_what_the_csv_has(tmp_path):
     assert cells["liquidSVM"] == ["0.01 (0.7500)", "not installed"]
     assert cells["dlib"] == ["not installed", "not installed"]
     assert cells["`SVC.fit`, median, ms"] == ["3", "10"]
-    assert len(lines) == 2 + len(peers.PEERS) + 1
+    assert len(lines) == 2 + len(PEERS) + 1
 
 
 def test_committed_figures_belong_together():
     """The CSV has all data sets, known peers only, and ratios that follow from its times."""
     rows = read_rows(RESULTS / "peers.csv")
     assert {row["dataset"] for row in rows} == set(peers.DATASETS)
-    assert {row["peer"] for row in rows} <= set(peers.PEERS)
+    assert {row["peer"] for row in rows} <= set(PEERS)
     for row in rows:
         number = {name: float(row[name]) for name in row if row[name].replace(".", "", 1).isdigit()}
         assert number["points"] == len(peers.COSTS) ** 2
