@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.harness.fetch import SOURCES, fetch
+from benchmarks.harness.fetch import fetch
+from benchmarks.harness.sources import SOURCES
 from span_hpo.runtime import FloatArray
 
 PAPER = (

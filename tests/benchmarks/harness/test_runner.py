@@ -1,4 +1,4 @@
-"""The ground of the benchmarks: loader, CSV runner and tables."""
+"""The CSVs of results: rows are on disk at once, and a later run goes on."""
 
 import os
 import subprocess
@@ -6,14 +6,9 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from benchmarks import tables
-from benchmarks.cost import speed
-from benchmarks.harness.data import load
 from benchmarks.harness.runner import (
-    RESULTS,
     ResultFile,
     combinations,
     complete_csv,
@@ -162,47 +157,3 @@ def test_other_columns_are_not_mixed(tmp_path):
         ResultFile(path, key=["name"], columns=["other"])
     with pytest.raises(ValueError, match=r"missing=\['value'\]"):
         results(path).add({"name": "b", "C": 1})
-
-
-def test_missing_data_are_told(monkeypatch, tmp_path):
-    """Without the folder, or with a wrong name, the loader says what it needs."""
-    monkeypatch.setenv("SPAN_HPO_DATA", str(tmp_path / "nothing"))
-    with pytest.raises(FileNotFoundError, match="set SPAN_HPO_DATA to a folder"):
-        load("splice")
-    monkeypatch.setenv("SPAN_HPO_DATA", str(tmp_path))
-    with pytest.raises(FileNotFoundError, match=r"must be one of \[\], got 'splice'"):
-        load("splice")
-
-
-def test_loader_scales_on_the_training_rows(monkeypatch, tmp_path):
-    """Features are scaled to [0, 1] by the training rows only; constant ones become 0."""
-    monkeypatch.setenv("SPAN_HPO_DATA", str(tmp_path))
-    X = np.array([[0, 7], [4, 7], [8, 7], [2, 9]], dtype=np.float32)
-    np.savez(
-        tmp_path / "tiny.npz",
-        X=X,
-        y=np.array([-1, 1, -1, 1], dtype=np.int8),
-        train_idx=[[0, 1], [0, 2]],
-        test_idx=[[2, 3], [1, 3]],
-    )
-    split = load("tiny")
-    np.testing.assert_array_equal(split.X_train, [[0, 0], [1, 0]])
-    np.testing.assert_array_equal(split.X_test, [[2, 0], [0.5, 2]])
-    assert load("tiny", split=1).y_test.tolist() == [1, 1]
-
-
-def test_tables_come_from_the_csvs(tmp_path):
-    """The tables in README and documentation are what the command writes from the CSVs."""
-    (tmp_path / "docs").mkdir()
-    for file in tables.TABLES:
-        (tmp_path / file).write_text((tables.ROOT / file).read_text())
-    tables.write(tmp_path)
-    for file in tables.TABLES:
-        assert (tmp_path / file).read_text() == (tables.ROOT / file).read_text(), file
-
-
-def test_committed_figures_cover_what_was_asked():
-    """Nine points of each of the five data sets are in the CSV."""
-    rows = read_rows(RESULTS / "speed.csv")
-    assert {row["dataset"] for row in rows} == set(speed.DATASETS)
-    assert len(rows) == 9 * len(speed.DATASETS)

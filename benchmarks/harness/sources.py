@@ -1,0 +1,179 @@
+"""Public addresses of the data sets, and what each of them must hold.
+
+The addresses are those that public code uses; they are not verified by a download. Three things
+to know:
+
+- The IDA collection is one MATLAB file with a struct per data set: distinct rows ``x``, classes
+  ``t`` and row numbers ``train`` and ``test`` from 1, one line per realisation. That follows its
+  README and a public reader. The first ten realisations are kept.
+- UCI packs the Parkinson data as RAR inside ZIP, which needs one of the programs `EXTRACTORS`.
+- Rows are in the order of the source. Where training rows are drawn, another order gives other
+  splits than the project's own files.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from benchmarks.harness.readers import (
+    Arrays,
+    read_bank,
+    read_digits,
+    read_parkinson,
+    read_postal_digits,
+    read_realisations,
+    read_svmlight,
+)
+
+_LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
+_LIBSVM_CLASSES = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass"
+_OPENML = "https://www.openml.org/data/download"
+_UCI = "https://archive.ics.uci.edu/static/public"
+_IDA = "https://github.com/tdiethe/gunnar_raetsch_benchmark_datasets/raw/master/benchmarks.mat"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a data set comes from and what it must hold.
+
+    Attributes
+    ----------
+    urls
+        Addresses of the files; of two, the first holds the training rows.
+    read
+        Makes the arrays out of the contents of the files.
+    rows, features
+        Shape of ``X``.
+    classes
+        Rows of each class.
+    train_rows
+        Training rows of each official split, 0 if there is none.
+    train_classes
+        Training rows of each class in the first split, if known.
+    """
+
+    urls: tuple[str, ...]
+    read: Callable[[list[bytes]], Arrays]
+    rows: int
+    features: int
+    classes: Mapping[int, int]
+    train_rows: int = 0
+    train_classes: Mapping[int, int] | None = None
+
+
+def _libsvm(
+    *files: str,
+    rows: int,
+    features: int,
+    classes: Mapping[int, int],
+    positive: int = 1,
+    train_classes: Mapping[int, int] | None = None,
+) -> Source:
+    """Return a data set of the LIBSVM page; with two files the first is for training."""
+    return Source(
+        tuple(f"{_LIBSVM}/{file}" for file in files),
+        partial(
+            read_svmlight,
+            n_features=features,
+            positive=positive,
+            training_first=train_classes is not None,
+        ),
+        rows,
+        features,
+        classes,
+        sum(train_classes.values()) if train_classes else 0,
+        train_classes,
+    )
+
+
+def _ida(name: str, rows: int, train_rows: int, features: int, positive: int) -> Source:
+    """Return a data set of the IDA collection."""
+    return Source(
+        (_IDA,),
+        partial(read_realisations, name=name),
+        rows,
+        features,
+        {-1: rows - positive, 1: positive},
+        train_rows,
+    )
+
+
+_DIGITS = (6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958)
+_TRAINING_DIGITS = (5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949)
+
+_POSTAL_DIGITS = (1553, 1269, 929, 824, 852, 716, 834, 792, 708, 821)
+_TRAINING_POSTAL_DIGITS = (1194, 1005, 731, 658, 652, 556, 664, 645, 542, 644)
+
+SOURCES: dict[str, Source] = {
+    "breast_cancer": _libsvm(
+        "breast-cancer", rows=683, features=10, classes={-1: 444, 1: 239}, positive=4
+    ),
+    "mushrooms": _libsvm("mushrooms", rows=8124, features=112, classes={-1: 4208, 1: 3916}),
+    "skin_nonskin": _libsvm(
+        "skin_nonskin", rows=245057, features=3, classes={-1: 194198, 1: 50859}
+    ),
+    "splice": _libsvm(
+        "splice",
+        "splice.t",
+        rows=3175,
+        features=60,
+        classes={-1: 1527, 1: 1648},
+        train_classes={-1: 483, 1: 517},
+    ),
+    "a1a": _libsvm(
+        "a1a",
+        "a1a.t",
+        rows=32561,
+        features=123,
+        classes={-1: 24720, 1: 7841},
+        train_classes={-1: 1210, 1: 395},
+    ),
+    "ijcnn1": _libsvm(
+        "ijcnn1.bz2",
+        "ijcnn1.t.bz2",
+        rows=141691,
+        features=22,
+        classes={-1: 128126, 1: 13565},
+        train_classes={-1: 45137, 1: 4853},
+    ),
+    "mnist": Source(
+        (f"{_OPENML}/52667/mnist_784.arff",),
+        partial(read_digits, n_train=60000),
+        70000,
+        784,
+        dict(enumerate(_DIGITS)),
+        60000,
+        dict(enumerate(_TRAINING_DIGITS)),
+    ),
+    "usps": Source(
+        (f"{_LIBSVM_CLASSES}/usps.bz2", f"{_LIBSVM_CLASSES}/usps.t.bz2"),
+        partial(read_postal_digits, n_features=256),
+        9298,
+        256,
+        dict(enumerate(_POSTAL_DIGITS)),
+        7291,
+        dict(enumerate(_TRAINING_POSTAL_DIGITS)),
+    ),
+    "parkinson_speech": Source(
+        (f"{_UCI}/301/parkinson+speech+dataset+with+multiple+types+of+sound+recordings.zip",),
+        read_parkinson,
+        1040,
+        26,
+        {-1: 520, 1: 520},
+    ),
+    "bank_marketing": Source(
+        (f"{_UCI}/222/bank+marketing.zip",), read_bank, 41188, 62, {-1: 36548, 1: 4640}
+    ),
+    "ida_banana": _ida("banana", 5300, 400, 2, 2376),
+    "ida_breast_cancer": _ida("breast_cancer", 277, 200, 9, 81),
+    "ida_diabetis": _ida("diabetis", 768, 468, 8, 268),
+    "ida_flare_solar": _ida("flare_solar", 1066, 666, 9, 589),
+    "ida_german": _ida("german", 1000, 700, 20, 300),
+    "ida_heart": _ida("heart", 270, 170, 13, 120),
+    "ida_image": _ida("image", 2310, 1300, 18, 1320),
+    "ida_ringnorm": _ida("ringnorm", 7400, 400, 20, 3664),
+    "ida_thyroid": _ida("thyroid", 215, 140, 5, 65),
+    "ida_titanic": _ida("titanic", 2201, 150, 3, 711),
+    "ida_twonorm": _ida("twonorm", 7400, 400, 20, 3703),
+    "ida_waveform": _ida("waveform", 5000, 400, 21, 1647),
+}
