@@ -9,10 +9,9 @@ import pytest
 from benchmarks import __main__ as command_line
 from benchmarks import figures, tables
 from benchmarks.harness import runner
-from benchmarks.harness.data import data_folder
+from tests.benchmarks.data_sets import with_data
 from tests.places import ROOT
 
-with_data = pytest.mark.skipif(data_folder() is None, reason="SPAN_HPO_DATA names no folder")
 NAMES = [name for names in command_line.BENCHMARKS.values() for name in names]
 
 

@@ -1,32 +1,17 @@
-"""Tables and the figure of two papers: what was measured, beside what was published."""
+"""Selection by the exact leave-one-out error, beside what was published."""
 
 import numpy as np
 import pytest
 
-from benchmarks import figures
-from benchmarks.harness.data import data_folder, load
+from benchmarks.harness.data import load
 from benchmarks.harness.runner import RESULTS, Options, read_rows
-from benchmarks.papers import exact_selection, postal, published, rivals
+from benchmarks.papers import exact_selection, published
 from span_hpo import RBF, Problem, leave_one_out, solve
-from span_hpo.kernels.cache import KernelCache
-
-with_data = pytest.mark.skipif(data_folder() is None, reason="SPAN_HPO_DATA names no folder")
+from span_hpo.kernels import KernelCache
+from tests.benchmarks.data_sets import with_data
+from tests.benchmarks.results import lines_of, rows_of
 
 SINGLE = {"ida_diabetis", "ida_flare_solar", "ida_thyroid", "ida_twonorm", "splice"}
-
-
-def lines_of(table):
-    """Return the cells of a Markdown table by the first of each line, without the head."""
-    cells = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
-    return {line[0]: line for line in cells}
-
-
-def rows_of(file, **chosen):
-    return [
-        row
-        for row in read_rows(RESULTS / file)
-        if all(row[name] == str(value) for name, value in chosen.items())
-    ]
 
 
 @with_data
@@ -42,27 +27,6 @@ def test_quick_selection_measures_grid_and_other_splits(tmp_path):
         model = exact_selection.selected(rows, row["dataset"], row["kernel"])
         assert model == (float(row["C"]), float(row["gamma"]))
     assert len(exact_selection.run(options).rows) == len(rows)  # nothing is measured again
-
-
-@with_data
-def test_quick_rivals_measure_both_kernels(tmp_path):
-    """A quick run times four methods with each kernel; the sampled classes agree."""
-    rows = rivals.run(Options(quick=True, folder=tmp_path)).rows
-    assert sorted(row["kernel"] for row in rows) == ["linear", "linear", "rbf", "rbf"]
-    for row in rows:
-        assert row["differ"] == "0"
-        assert all(float(row[f"{method}_ms"]) > 0 for method in rivals.METHODS)
-
-
-@with_data
-def test_quick_curves_are_measured(tmp_path):
-    """A quick run measures three points of two subsets in each picture; none is bounded in (a)."""
-    rows = postal.run(Options(quick=True, folder=tmp_path)).rows
-    assert len(rows) == 2 * 2 * 3
-    digits = [row for row in rows if row["dataset"] == "usps"]
-    assert {(row["rows"], row["n_bounded"]) for row in digits} == {("317", "0")}
-    assert set(postal.curves(rows, "usps")) == set(postal.CURVES)
-    assert set(postal.curves(rows, "ida_breast_cancer")) == set(postal.CURVES) - {"rest_error"}
 
 
 @pytest.mark.parametrize("name", exact_selection.DATASETS)
@@ -149,50 +113,3 @@ def test_selection_tables_hold_the_published_numbers():
             assert lines[name][first].endswith(f"({loo:.2f})")
             assert lines[name][first + 1].endswith(f"({test:.2f} ± {deviation:.2f})")
     assert list(lines_of(exact_selection.time_table())) == exact_selection.DATASETS
-
-
-def test_rivals_cover_the_grids_and_agree():
-    """Every point of both grids is there for every set; no class of a sampled row differs."""
-    rows = read_rows(RESULTS / "rivals.csv")
-    assert [
-        (row["dataset"], row["kernel"], *map(float, (row["C"], row["gamma"]))) for row in rows
-    ] == [
-        (name, kernel, *model)
-        for name in rivals.DATASETS
-        for kernel in exact_selection.KERNELS
-        for model in exact_selection.GRIDS[kernel]
-    ]
-    assert {row["differ"] for row in rows} == {"0"}
-
-
-def test_rival_table_holds_what_was_published():
-    """Each line has the published speed-up and share of stopped fits beside ours."""
-    lines = lines_of(rivals.table())
-    assert len(lines) == 2 * len(rivals.DATASETS)
-    for name, kernels in published.EXACT_SECONDS.items():
-        for title, (_, speed_up, stopped) in zip(("linear", "RBF"), kernels, strict=True):
-            assert lines[f"{name}, {title}"][6].endswith(f"({speed_up:.1f})")
-            assert lines[f"{name}, {title}"][7].endswith(f"({stopped:.0f}%)")
-
-
-@pytest.mark.parametrize("name", postal.DATASETS)
-def test_minima_of_prediction_and_test_error_coincide(name):
-    """As in the published figure, the span-rule and the test error are least at one place."""
-    rows = rows_of("postal.csv", dataset=name)
-    assert len(rows) == postal.SUBSETS[name] * len(postal.GRIDS[name])
-    found = postal.curves(rows, name)
-    places = {min(points, key=lambda point: point[1])[0] for points in found.values()}
-    assert len(places) == 1
-
-
-def test_the_margin_of_the_digits_is_hard():
-    """No row of the postal subsets is bounded, so the large C stands for the hard margin."""
-    assert {row["n_bounded"] for row in rows_of("postal.csv", dataset="usps")} == {"0"}
-
-
-def test_prediction_table_and_picture(tmp_path):
-    """The table has a line for each curve, and the picture is drawn."""
-    pytest.importorskip("matplotlib")
-    assert len(postal.table().splitlines()) == 2 + 4 + 3
-    figures.prediction_figure(tmp_path / "span_prediction.png")
-    assert (tmp_path / "span_prediction.png").stat().st_size > 10_000

@@ -1,19 +1,16 @@
-"""The grids of the weighted-SVM span paper: what is measured, selected and shown."""
+"""Selection on the grids of the weighted-SVM span paper: what is selected and shown."""
 
 from itertools import product
 
 import numpy as np
 import pytest
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.svm import SVC
 
-from benchmarks.harness.data import data_folder, load
+from benchmarks.harness.data import load
 from benchmarks.harness.runner import RESULTS, Options, read_rows
-from benchmarks.papers import published, ringnorm, weighted, weighted_points
+from benchmarks.papers import published, weighted, weighted_points
 from span_hpo import RBF, Problem, leave_one_out, solve
-from span_hpo.kernels.cache import KernelCache
-
-with_data = pytest.mark.skipif(data_folder() is None, reason="SPAN_HPO_DATA names no folder")
+from span_hpo.kernels import KernelCache
+from tests.benchmarks.data_sets import with_data
 
 
 def quick(folder, *names):
@@ -53,43 +50,6 @@ def test_summaries_keep_what_was_measured_elsewhere(tmp_path):
     after = read_rows(tmp_path / "weighted.csv")
     assert {row["dataset"] for row in after} == {"breast_cancer", "bank"}
     assert (tmp_path / "weighted.csv").read_text() == before
-
-
-@with_data
-def test_a_point_is_what_scikit_learn_says(tmp_path):
-    """Test error, folds, support vectors and refits of a point, without this package's fits."""
-    weighted_points.run(quick(tmp_path, "breast_cancer"))
-    (row,) = (
-        row
-        for row in read_rows(tmp_path / "class_costs.csv")
-        if (row["C_-1"], row["C_1"]) == ("4.0", "4.0")
-    )
-    split = load("breast_cancer")
-    order = np.random.default_rng(0).permutation(100)
-    X, y = split.X_train[order], split.y_train[order]
-    tested = np.random.default_rng(1).permutation(len(split.y_test))[:1000]
-    svc = SVC(C=4.0, gamma=1 / 10, tol=1e-8)
-    errors = svc.fit(X, y).predict(split.X_test[tested]) != split.y_test[tested]
-    assert float(row["test_error"]) == pytest.approx(errors.mean(), abs=1e-8)
-    assert int(row["n_support"]) == len(svc.support_)
-    folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    assert float(row["cv5_error"]) == np.mean(cross_val_predict(svc, X, y, cv=folds) != y)
-    left_out = [
-        svc.fit(np.delete(X, p, axis=0), np.delete(y, p)).predict(X[[p]])[0] != y[p]
-        for p in range(len(y))
-    ]
-    assert float(row["exact_error"]) == pytest.approx(np.mean(left_out))
-
-
-def test_the_grids_are_those_of_the_paper():
-    """33 x 33 costs from 2^-6 to 2^10, and 10 x 10 x 17 mappings of scores."""
-    costs = weighted_points.grid("class_costs")
-    assert [len(values) for values in costs.values()] == [33, 33]
-    assert list(costs["C_1"]) == [2.0 ** (k / 2 - 6) for k in range(33)]
-    mappings = weighted_points.grid("scores")
-    assert list(mappings["A"]) == pytest.approx(list(range(1, 11)))
-    assert list(mappings["B"]) == pytest.approx([k / 10 for k in range(10)])
-    assert list(mappings["C"]) == [2.0**k for k in range(-6, 11)]
 
 
 def test_worst_of_ties_is_reported():
@@ -143,24 +103,3 @@ def test_what_is_shown_is_published_and_committed():
         assert all(value in line for value in known)
         for table in (weighted.rmse_table, weighted.counts_table, weighted.seconds_table):
             assert f"| {name} |" in table()
-
-
-def test_ringnorm_is_as_described():
-    """Three tenths of the rows have mean 1 and variance 1, the others mean 0 and variance 4."""
-    X, y = ringnorm.sample(20, 4096)
-    assert np.mean(y > 0) == pytest.approx(0.3, abs=1e-3)
-    assert X.min() == 0
-    assert X.max() == 1
-    ratio = X[y < 0].std(axis=0) / X[y > 0].std(axis=0)
-    assert ratio == pytest.approx(np.full(20, 2.0), rel=0.1)
-    apart = (X[y > 0].mean(axis=0) - X[y < 0].mean(axis=0)) / X[y > 0].std(axis=0)
-    assert apart == pytest.approx(np.ones(20), abs=0.25)
-
-
-def test_ringnorm_runs_quickly(tmp_path):
-    """A quick run goes up to 4,096 rows, with times and counts that make sense."""
-    found = ringnorm.run(quick(tmp_path))
-    assert [int(row["rows"]) for row in found.rows] == [2**k for k in range(7, 13)]
-    for row in found.rows:
-        assert 0 < float(row["n_in_bound"]) < float(row["n_support"]) < int(row["rows"])
-        assert min(float(row[f"{name}_s"]) for name in ("fit", "span", "exact", "cv5")) > 0

@@ -7,12 +7,12 @@ import pytest
 from scipy.special import expit
 from sklearn.metrics.pairwise import rbf_kernel
 
-from benchmarks.harness.data import data_folder, load
+from benchmarks.harness.data import load
 from benchmarks.harness.runner import RESULTS, Options, read_rows
 from benchmarks.search import samplers
 from span_hpo import Problem, leave_one_out, solve
+from tests.benchmarks.data_sets import with_data
 
-with_data = pytest.mark.skipif(data_folder() is None, reason="SPAN_HPO_DATA names no folder")
 DATASET = "breast_cancer"
 KEY = ("dataset", "space", "metric", "search", "seed")
 VALUES = {  # by hand: what the short run has on its grids
