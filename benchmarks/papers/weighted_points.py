@@ -27,7 +27,7 @@ from sklearn.model_selection import StratifiedKFold
 from benchmarks.harness.data import PAPER, Split, load, n_splits
 from benchmarks.harness.runner import Options, ResultFile
 from benchmarks.harness.timing import Stopwatch, compile_once
-from benchmarks.search.search import WIDTHS
+from benchmarks.search.studies import WIDTHS
 from span_hpo import (
     RBF,
     ClassCosts,

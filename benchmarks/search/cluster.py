@@ -29,7 +29,7 @@ from benchmarks.harness.runner import (
     read_rows,
 )
 from benchmarks.search.overhead import COMPUTATION, compute
-from benchmarks.search.search import WIDTHS
+from benchmarks.search.studies import WIDTHS
 from span_hpo import RBF, SpanObjective
 from span_hpo.integrations.ray import best_model, search_space, tuner
 

@@ -21,7 +21,7 @@ from benchmarks.harness.runner import (
     complete_csv,
     read_rows,
 )
-from benchmarks.search.search import new_objective, new_study
+from benchmarks.search.studies import new_objective, new_study
 from span_hpo import Float
 from span_hpo.integrations.optuna import OptunaObjective
 

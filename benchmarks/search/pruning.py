@@ -20,14 +20,8 @@ from benchmarks.harness.runner import (
     complete_csv,
     read_rows,
 )
-from benchmarks.search.search import (
-    DATASETS,
-    SEEDS,
-    TRIALS,
-    error_on_test_rows,
-    new_objective,
-    new_study,
-)
+from benchmarks.search.search import DATASETS, SEEDS, TRIALS
+from benchmarks.search.studies import error_on_test_rows, new_objective, new_study
 from span_hpo import Evaluation, SpanObjective
 from span_hpo.integrations.optuna import OptunaObjective
 

@@ -30,7 +30,7 @@ from benchmarks.harness.runner import (
     read_rows,
     rows_with,
 )
-from benchmarks.search.search import WIDTHS, first_split, model_error, new_objective, new_study
+from benchmarks.search.studies import WIDTHS, first_split, model_error, new_objective, new_study
 from span_hpo import RBF, SpanObjective
 from span_hpo.integrations.optuna import OptunaObjective, best_trial, params_of
 from span_hpo.space import Params

@@ -12,11 +12,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import optuna
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC
 
-from benchmarks.harness.data import Split, load
 from benchmarks.harness.markdown import markdown_table, mean_of
 from benchmarks.harness.runner import (
     RESULTS,
@@ -27,14 +25,12 @@ from benchmarks.harness.runner import (
     read_rows,
     rows_with,
 )
-from span_hpo import RBF, Float, SpanObjective
-from span_hpo.integrations import optuna as adapter
-from span_hpo.integrations.optuna import OptunaObjective, best_model
+from benchmarks.search.studies import error_on_test_rows, first_split, new_objective, new_study
+from span_hpo.integrations.optuna import OptunaObjective
 
 DATASETS = ["ida_image", "ida_banana", "splice", "a1a", "ida_waveform"]
 SEEDS = (0, 1, 2)
 TRIALS = (50, 150)
-WIDTHS = Float(2.0**-6, 2.0**4, log=True)
 OBJECTIVES: dict[str, dict[str, Any]] = {
     "error": {"metric": "error"},
     "smooth_error": {"metric": "smooth_error"},
@@ -130,35 +126,6 @@ def time_table() -> str:
         ],
         lines,
     )
-
-
-@functools.lru_cache(maxsize=1)
-def first_split(name: str) -> Split:
-    """Return the first split of a data set; the last one asked for is kept."""
-    return load(name)
-
-
-def new_objective(name: str, **settings: Any) -> SpanObjective:
-    """Return the objective of a data set's training rows, by default with gamma searched."""
-    split = first_split(name)
-    return SpanObjective(split.X_train, split.y_train, **({"kernel": RBF(gamma=WIDTHS)} | settings))
-
-
-def new_study(seed: int, *, sampler: str = "tpe", **settings: Any) -> optuna.Study:
-    """Return a study with a sampler of this name and seed."""
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    return adapter.new_study(sampler=sampler, seed=seed, **settings)
-
-
-def error_on_test_rows(name: str, study: optuna.Study, objective: SpanObjective) -> float:
-    """Return the error of a study's best model on the test rows."""
-    return model_error(name, best_model(study, objective))
-
-
-def model_error(name: str, model: SVC) -> float:
-    """Return the error of a model on the test rows of a data set."""
-    split = first_split(name)
-    return float(np.mean(model.predict(split.X_test) != split.y_test))
 
 
 def _measure_search(point: Mapping[str, Any]) -> dict[str, Any]:
