@@ -1,4 +1,1 @@
-"""Benchmarks: each module answers one question and writes a CSV.
-
-Run one with ``python -m benchmarks NAME``; ``python -m benchmarks --help`` lists them.
-"""
+"""Benchmarks: each one answers a question and writes a CSV; see `README.md` in this folder."""

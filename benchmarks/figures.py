@@ -1,4 +1,4 @@
-"""Draw the pictures of the documentation; those of measurements from their CSVs."""
+"""Draw the figures of the documentation, from the CSVs where they show measurements."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ _GREY, _BLACK = "#777777", "#222222"
 
 
 def draw(folder: Path = DOCS) -> None:
-    """Draw every picture."""
+    """Draw every figure."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -81,7 +81,7 @@ def path_figure(file: Path) -> None:
 
 
 def growth_figure(file: Path) -> None:
-    """Draw the cost of exact leave-one-out, in fits, against the rows for several costs."""
+    """Draw the time of exact leave-one-out, in fits, against the number of rows."""
     from matplotlib import pyplot as plt
     from matplotlib import ticker
 
@@ -157,7 +157,7 @@ def curves_figure(name: str, file: Path) -> None:
 
 
 def ringnorm_figure(file: Path) -> None:
-    """Draw how time and support vectors grow with the rows."""
+    """Draw time and numbers of support vectors against the number of rows."""
     from matplotlib import pyplot as plt
 
     rows = read_rows(RESULTS / "ringnorm.csv")
@@ -211,7 +211,7 @@ def prediction_figure(file: Path) -> None:
     rows = read_rows(RESULTS / "postal.csv")
     figure, both = plt.subplots(1, 2, figsize=(10.4, 4.2))
     for axes, dataset in zip(both, postal.DATASETS, strict=True):
-        # Bars of one width would hide each other: every curve has its own small shift.
+        # Bars at the same place would hide each other: every curve is shifted a little.
         for shift, (column, points) in enumerate(postal.curves(rows, dataset).items()):
             x, middle, deviation = np.array(points).T
             axes.errorbar(

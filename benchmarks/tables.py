@@ -16,7 +16,7 @@ def write(root: Path = ROOT) -> None:
     for file, tables in TABLES.items():
         for name, make in tables.items():
             texts[file] = replaced(texts[file], name, make())
-    for file, text in texts.items():  # when all could be made
+    for file, text in texts.items():
         (root / file).write_text(text)
 
 

@@ -1,7 +1,7 @@
 """The leave-one-out error of several classes: one evaluation against scikit-learn's refits.
 
-CPU time in one run on one BLAS thread. The data sets come with scikit-learn; of digits the first
-500 rows.
+CPU time in one run on one BLAS thread. The data sets come with scikit-learn; "digits" is cut to its
+first 500 rows.
 """
 
 from collections.abc import Callable, Mapping
@@ -56,7 +56,7 @@ def run(options: Options) -> ResultFile:
 
 
 def table() -> str:
-    """Return the time for the leave-one-out error of several classes, by ours and by refits."""
+    """Return a table of times and errors of evaluations and of refits."""
     return markdown_table(
         [
             "data set",

@@ -1,7 +1,7 @@
 """The cost of exact leave-one-out, in fits of scikit-learn's SVC and in 5-fold cross-validations.
 
-CPU time, all measured in turn within one run on one BLAS thread. On a sample of rows the answers
-are compared with refits.
+CPU time of tasks that are measured in turn within one run on one BLAS thread. On a sample of rows
+the values are compared with refits.
 """
 
 import tracemalloc
@@ -31,9 +31,9 @@ from span_hpo.runtime import interpreted
 from span_hpo.solver import DualSolution
 
 DATASETS = ["ida_banana", "ida_waveform", "ida_image", "splice", "a1a", "ida_ringnorm"]
-SIZES = {"ida_ringnorm": [1024, 4096]}  # elsewhere the official training rows
+SIZES = {"ida_ringnorm": [1024, 4096]}  # other sets: the official training rows
 COSTS = [2.0**-6, 2.0**2, 2.0**10]
-CHECKED = 10  # rows that are refitted
+CHECKED = 10  # rows that are compared with refits
 
 
 def run(options: Options) -> ResultFile:
@@ -76,7 +76,7 @@ def run(options: Options) -> ResultFile:
 
 
 def table() -> str:
-    """Return the cost of exact leave-one-out, one line for each data set and one for all."""
+    """Return a table of the cost of exact leave-one-out, with a line for each data set."""
     rows = read_rows(RESULTS / "exact.csv")
     groups = [
         (name, size, rows_with(rows, dataset=name, rows=size))
@@ -116,7 +116,7 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
     problem = Problem(K, y, np.where(y > 0, point["C_pos"], point["C_neg"]))
     solution = solve(problem)
     support = np.flatnonzero(solution.alpha)
-    span, classes = leave_one_out(solution), leave_one_out(solution, "exact")  # also compiles
+    span, classes = leave_one_out(solution), leave_one_out(solution, "exact")  # compiles, too
     values = leave_one_out(solution, "exact", complete=True)
 
     def plain_classes() -> None:
@@ -154,7 +154,7 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _peak_megabytes(solution: DualSolution) -> float:
-    """Return the memory of complete leave-one-out, beyond the kernel matrix and the fit."""
+    """Return the memory that all values need in addition to the kernel matrix and the fit."""
     tracemalloc.start()
     leave_one_out(solution, "exact", complete=True)
     _, peak = tracemalloc.get_traced_memory()
@@ -163,7 +163,7 @@ def _peak_megabytes(solution: DualSolution) -> float:
 
 
 def _compared(solution: DualSolution, classes: Any, values: Any) -> dict[str, int]:
-    """Compare some support vectors with refits."""
+    """Return how many support vectors were compared with refits, and how many were wrong."""
     problem, y = solution.problem, solution.problem.y
     rng = np.random.default_rng(0)
     support = np.flatnonzero(solution.alpha)

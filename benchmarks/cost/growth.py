@@ -45,7 +45,7 @@ def run(options: Options) -> ResultFile:
 
 
 def table() -> str:
-    """Return how the cost grows, one line for each number of rows and cost."""
+    """Return a table of the times, with a line for each number of rows and each cost."""
     times = {"`SVC.fit`, ms": "svc_fit", "classes, ms": "classes", "all values, ms": "values"}
     return markdown_table(
         ["data set", "rows", "C", "support vectors", "in-bound", "paths for classes", *times],
@@ -71,7 +71,7 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
     K = KernelCache(RBF(gamma=gamma), X).matrix({})
     solution = solve(Problem(K, y, np.full(len(y), point["C"])))
     svc = SVC(C=point["C"], gamma=gamma)
-    exact = leave_one_out(solution, "exact")  # also compiles
+    exact = leave_one_out(solution, "exact")  # compiles, too
     support = np.flatnonzero(solution.alpha)
     least = cpu_milliseconds(
         {

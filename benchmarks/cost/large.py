@@ -1,8 +1,8 @@
-"""What an evaluation costs on large data: time, memory, and the exact classes beside it.
+"""Time and memory of an evaluation on large data, with span-rule values and with exact classes.
 
-MNIST 3 against 6 fits into memory as a kernel matrix; ijcnn1 goes through the memory limit, where
-the kernel is computed block by block from the features. CPU time on one BLAS thread; the first
-evaluation, which builds the kernel matrix, is not counted.
+The kernel matrix of MNIST 3 against 6 fits into memory. That of ijcnn1 exceeds the memory limit, so
+that its blocks are computed from the features. CPU time on one BLAS thread, without the first
+evaluation, which builds the kernel matrix. The peak of memory is that of the process.
 """
 
 import resource
@@ -17,7 +17,7 @@ from benchmarks.harness.runner import RESULTS, Options, ResultFile, complete_csv
 from benchmarks.harness.timing import cpu_milliseconds
 from span_hpo import RBF, SpanObjective
 
-DATASETS = ["ijcnn1", "mnist_3_6"]  # the peak of memory is that of the process: least first
+DATASETS = ["ijcnn1", "mnist_3_6"]  # the smaller peak of memory comes first
 POINTS: dict[str, list[tuple[float, float, float]]] = {
     "mnist_3_6": [(1 / 784, 2.0**p, 2.0**n) for p, n in ((-6, -6), (-2, 0), (2, 2), (8, 8))],
     "ijcnn1": [(1.0, 2.0, 2.0)],
@@ -49,7 +49,7 @@ def run(options: Options) -> ResultFile:
 
 
 def table() -> str:
-    """Return time and memory of evaluations on large data."""
+    """Return a table of time, memory and errors, with a line for each point."""
     return markdown_table(
         [
             "data set",
@@ -78,7 +78,7 @@ def table() -> str:
 
 
 class _Measurement:
-    """Measures points; keeps the objectives of a data set, with their kernel matrix."""
+    """Measurement of a point; keeps the objective of a data set with its kernel matrix."""
 
     def __init__(self) -> None:
         self._dataset = ""
@@ -86,7 +86,7 @@ class _Measurement:
 
     def __call__(self, point: Mapping[str, Any]) -> dict[str, Any]:
         if self._dataset != point["dataset"] or self._span is None:
-            self._span = None  # frees the last matrix
+            self._span = None  # frees the matrix of the last data set
             X, y = load_pair(point["dataset"])
             self._span = SpanObjective(X, y, kernel=RBF(gamma=point["gamma"]))
             self._dataset = point["dataset"]

@@ -2,8 +2,8 @@
 
 Two normal distributions in d dimensions, with covariances 4 I and I and means 0 and 2 / sqrt(d)
 (ringnorm), 2^8...2^13 rows; RBF kernel with gamma = 1 / d on features in [0, 1], one cost for all.
-Wall time of a call of the objective with the kernel matrix there, and with a new width; the most
-memory that NumPy held at a time for it, beyond the features.
+Wall time of a call of the objective that reuses the kernel matrix, and of one with a new width;
+peak of the memory that NumPy holds during a call, without the features.
 """
 
 import time
@@ -43,7 +43,7 @@ def run(options: Options) -> ResultFile:
 
 
 def table() -> str:
-    """Return time and memory of an evaluation, one line for each number of rows."""
+    """Return a table of time and memory, with a line for each number of rows."""
     rows = read_rows(RESULTS / "scale.csv")
     lines = []
     for count in ROWS:
@@ -68,7 +68,7 @@ def table() -> str:
             "rows",
             *(f"evaluation, ms: {kind}" for kind in kinds),
             *(f"with a new width, ms: {kind}" for kind in kinds),
-            "most memory, MB",
+            "peak memory, MB",
             *(f"support vectors (in-bound): {kind}" for kind in kinds),
         ],
         lines,

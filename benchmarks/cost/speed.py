@@ -1,7 +1,7 @@
 """The cost of one evaluation, in fits of scikit-learn's SVC and in 5-fold cross-validations.
 
-CPU time, all measured in turn within one run on one BLAS thread; the least of several repeats.
-"New width" is an evaluation whose kernel matrix has to be built from the distances.
+All tasks are measured in turn within one run on one BLAS thread; the least CPU time of several
+repeats counts. "New width" is an evaluation whose kernel matrix has to be built from the distances.
 """
 
 from collections.abc import Callable, Mapping
@@ -107,13 +107,13 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
     gamma = 1 / X.shape[1]
     params = {"C_-1": point["C_neg"], "C_1": point["C_pos"]}
     objective = SpanObjective(X, y, kernel=RBF(gamma=gamma))
-    evaluation = objective.evaluate(params)  # builds the kernel matrix, once per data set
+    evaluation = objective.evaluate(params)  # builds the kernel matrix, which is kept
     svc = SVC(C=1.0, gamma=gamma, class_weight={-1: point["C_neg"], 1: point["C_pos"]})
     K = KernelCache(RBF(gamma=gamma), X).matrix({})
     solution = solve(Problem(K, y, np.where(y > 0, point["C_pos"], point["C_neg"])))
     of_widths = SpanObjective(X, y, kernel=RBF(gamma=Float(gamma / 2, 2 * gamma)))
     widths = (gamma * (1 + 1e-9 * step) for step in count())
-    of_widths({**params, "gamma": next(widths)})  # computes the distances, once per data set
+    of_widths({**params, "gamma": next(widths)})  # computes the distances, which are kept
     tasks: dict[str, Callable[[], Any]] = {
         "evaluation": lambda: objective(params),
         "loo": lambda: leave_one_out(solution, certify=False),

@@ -1,7 +1,7 @@
-"""What a new process waits for: imports, and the first evaluation.
+"""Time that a new process needs for imports and for the first evaluation.
 
-Wall time in new processes; the least of several. The machine code of the first evaluation comes
-from Numba's cache on disk, which is filled before the measurement.
+Least wall time of several new processes. The machine code of the first evaluation comes from
+Numba's cache on disk, which is filled before the measurement.
 """
 
 import subprocess

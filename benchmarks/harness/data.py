@@ -1,13 +1,13 @@
-"""Real data sets, from a folder of ``.npz`` files that `SPAN_HPO_DATA` names.
+"""Real data sets, loaded from the folder of ``.npz`` files that `SPAN_HPO_DATA` names.
 
 Each file holds ``X``, ``y`` (-1 and +1, or digits) and, where they exist, the rows of its official
-splits, ``train_idx`` and ``test_idx``. Without the variable the files are fetched once and kept,
-see `benchmarks.harness.fetch`.
+splits, ``train_idx`` and ``test_idx``. If the variable is not set, `benchmarks.harness.fetch`
+downloads the files once and keeps them.
 
 `PAPER` lists the 14 data sets of the tables of the paper. Four of them have no official split:
-their training rows are drawn, with the number of the split as the seed. The training rows of
-"bank" have balanced classes: the published test errors, 0.22 to 0.28 with 11.3 % positive rows,
-and its 251 support vectors among 300 rows do not arise from a plain draw.
+their training rows are drawn, with the number of the split as the seed. The training rows of "bank"
+have balanced classes: the published test errors, 0.22 to 0.28 with 11.3 % positive rows, and its
+251 support vectors among 300 rows do not arise from a plain draw.
 """
 
 import os
@@ -65,15 +65,16 @@ _Rows = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Training and test rows; features are scaled to [0, 1] on the training rows, or not at all.
+    """Training and test rows of a data set; see `load` for the scale of the features.
 
     Attributes
     ----------
     n_features
-        The d of ``gamma = 1 / d``: the columns of X, less MNIST's empty last ones.
+        The d of ``gamma = 1 / d``: the number of columns of X, without MNIST's empty last ones.
     scores_train
-        Importance of every training row, in [0, 1], or None: severity of the disease for the
-        patients of "parkinson" and 1 for the healthy; duration of the call for "bank".
+        Importance of every training row, in [0, 1], or None if the set has no scores. For
+        "parkinson" it is the severity of the disease, and 1 for the healthy; for "bank" it is the
+        duration of the call.
     """
 
     name: str
@@ -92,7 +93,7 @@ def data_folder() -> Path | None:
 
 
 def n_splits(name: str) -> int:
-    """Return how many splits of a data set there are: the official ones, else ten drawn ones."""
+    """Return the number of official splits of a data set, or of drawn ones if it has none."""
     if name in _DRAWN:
         return _N_DRAWN_SPLITS
     if name == "parkinson":
@@ -111,15 +112,15 @@ def load(name: str, split: int = 0, rows: int | None = None, *, scaled: bool = T
     split
         Number of the split, below `n_splits`.
     rows
-        Take this many training rows instead: all rows in the order of the split, training rows
-        first; the others are test rows.
+        Number of training rows, instead of those of the split. They are the first of all rows in
+        the order of the split, training rows before test rows; the others are test rows.
     scaled
-        Whether features are scaled, or as the file holds them.
+        Scale the features to [0, 1] on the training rows; otherwise they are as in the file.
 
     Raises
     ------
     FileNotFoundError
-        If the folder or the data set is not there.
+        If the folder or the data set does not exist.
     ValueError
         If the data set has no such split, or not that many rows.
     """
@@ -154,9 +155,9 @@ def load(name: str, split: int = 0, rows: int | None = None, *, scaled: bool = T
 
 
 def load_pair(name: str) -> tuple[FloatArray, FloatArray]:
-    """Return the official training rows of a large set: "mnist_3_6", pixels in [0, 1]; "ijcnn1".
+    """Return the official training rows of a large set, "ijcnn1" or two digits as "mnist_3_6".
 
-    Here the second digit is +1.
+    Pixels are scaled to [0, 1]. Unlike in `load`, the second digit is +1.
     """
     arrays = _official(name)
     train, _ = _rows(name, arrays, 0)
@@ -195,7 +196,10 @@ def _arrays(name: str) -> _Arrays:
 
 @lru_cache(maxsize=2)
 def _read(path: Path, changed: int) -> _Arrays:
-    """Return all arrays of a file, read-only since they are shared; `changed` is its time."""
+    """Return all arrays of a file, read-only because they are shared.
+
+    `changed` is the time of its last change: a changed file is read again.
+    """
     with np.load(path, allow_pickle=False) as file:
         arrays = dict(file)
     for array in arrays.values():

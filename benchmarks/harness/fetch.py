@@ -33,7 +33,7 @@ def fetch(name: str, source: Source | None = None) -> Path:
     Parameters
     ----------
     name
-        Name of the file, without ending.
+        Name of the file, without its ending.
     source
         Where it comes from; by default the entry of `SOURCES`.
 
@@ -42,7 +42,7 @@ def fetch(name: str, source: Source | None = None) -> Path:
     ConnectionError
         If a download fails.
     ValueError
-        If there is no such data set, or if the source holds something else than expected.
+        If there is no such data set, or if the source does not hold what is expected.
     """
     path = cache_folder() / f"{name}.npz"
     if path.exists():
@@ -73,7 +73,7 @@ def _download(url: str) -> bytes:
 
 
 def _check(name: str, source: Source, arrays: Arrays) -> None:
-    """Raise if the arrays are not what the source must hold."""
+    """Raise an error if the arrays are not what the source must hold."""
     wanted: dict[str, Any] = {
         "rows": source.rows,
         "features": source.features,
@@ -107,6 +107,6 @@ def _write(path: Path, arrays: dict[str, Any]) -> None:
 
 
 def _counts(y: NDArray[Any]) -> dict[int, int]:
-    """Return the rows of each class."""
+    """Return the number of rows of each class."""
     labels, counts = np.unique(y, return_counts=True)
     return dict(zip(labels.tolist(), counts.tolist(), strict=True))

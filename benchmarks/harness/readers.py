@@ -32,7 +32,7 @@ def read_svmlight(
     files
         Contents of the files.
     n_features
-        Number of columns, also of those that no row uses.
+        Number of columns, including those that no row uses.
     positive
         Label that becomes +1; all others become -1.
     training_first
@@ -51,14 +51,14 @@ def read_svmlight(
 
 
 def read_postal_digits(files: list[bytes], *, n_features: int) -> Arrays:
-    """Return training and test rows in LIBSVM's format; labels are one more than the digit."""
+    """Return training and test rows in LIBSVM's format, where labels are the digit plus one."""
     arrays = read_svmlight(files, n_features=n_features, positive=0, training_first=True)
     labels = [load_svmlight_file(io.BytesIO(_plain(content)))[1] for content in files]
     return arrays | {"y": np.concatenate(labels).astype(np.uint8) - 1}
 
 
 def read_digits(files: list[bytes], *, n_train: int) -> Arrays:
-    """Return the rows of one dense ARFF file; the last column is the digit."""
+    """Return the rows of one dense ARFF file, whose last column is the digit."""
     lines = iter(io.TextIOWrapper(io.BytesIO(files[0]), encoding="utf-8"))
     for line in lines:
         if line.strip().lower() == "@data":
@@ -69,7 +69,7 @@ def read_digits(files: list[bytes], *, n_train: int) -> Arrays:
 
 
 def read_realisations(files: list[bytes], *, name: str) -> Arrays:
-    """Return one struct of the IDA file, as rows in the order of the first realisation.
+    """Return the rows of one struct of the IDA file, in the order of the first realisation.
 
     The struct holds equal rows once and repeats their numbers in the splits. Here every row has
     a number of its own, so that each split is a partition of all rows.
@@ -97,7 +97,7 @@ def read_realisations(files: list[bytes], *, name: str) -> Arrays:
 
 
 def read_parkinson(files: list[bytes]) -> Arrays:
-    """Return the recordings of 40 subjects: subject, features, UPDRS and class in each line."""
+    """Return recordings; each line has the subject, the features, the UPDRS and the class."""
     text = _unpack(files[0], "train_data.txt").decode()
     table = np.loadtxt(io.StringIO(text), delimiter=",", ndmin=2)
     return {
@@ -109,7 +109,7 @@ def read_parkinson(files: list[bytes]) -> Arrays:
 
 
 def read_bank(files: list[bytes]) -> Arrays:
-    """Return the calls: numbers, indicators of the levels, and the duration as score."""
+    """Return calls, with numbers and indicators of levels as features and the duration as score."""
     inner = _unpack(files[0], "bank-additional.zip")
     text = _unpack(inner, "bank-additional-full.csv").decode()
     header, *rows = csv.reader(io.StringIO(text), delimiter=";")
@@ -144,7 +144,7 @@ def _plain(content: bytes) -> bytes:
 
 
 def _unpack(content: bytes, wanted: str) -> bytes:
-    """Return one member of an archive, wherever it lies in it; ZIP, RAR, or RAR inside ZIP."""
+    """Return one member of any folder of an archive: ZIP, RAR, or RAR inside ZIP."""
     if content.startswith(b"Rar!"):
         return _unpack_rar(content, wanted)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -159,7 +159,7 @@ def _unpack(content: bytes, wanted: str) -> bytes:
 
 
 def _unpack_rar(content: bytes, wanted: str) -> bytes:
-    """Return one member of a RAR archive, by the first program that is there."""
+    """Return one member of a RAR archive, unpacked by the first program that is installed."""
     program = next((name for name in EXTRACTORS if shutil.which(name)), None)
     if program is None:
         raise FileNotFoundError(
@@ -181,12 +181,12 @@ def _unpack_rar(content: bytes, wanted: str) -> bytes:
 
 
 def _signs(is_positive: NDArray[np.bool_]) -> NDArray[np.int8]:
-    """Return +1 and -1."""
+    """Return +1 where the condition holds and -1 elsewhere."""
     return np.where(is_positive, 1, -1).astype(np.int8)
 
 
 def _compact(X: NDArray[np.float64]) -> NDArray[Any]:
-    """Return bytes if all values are integers from 0 to 255, single precision otherwise."""
+    """Return the values as bytes if all are integers from 0 to 255, else in single precision."""
     small = X.astype(np.uint8) if X.min() >= 0 and X.max() <= 255 else None
     return small if small is not None and (small == X).all() else X.astype(np.float32)
 

@@ -1,4 +1,4 @@
-"""One CSV per benchmark: a row is written as soon as it is known, and a later run goes on."""
+"""CSVs of results: each row is written as soon as it is measured, and a later run continues."""
 
 import contextlib
 import csv
@@ -25,27 +25,27 @@ import span_hpo
 
 RESULTS = Path(__file__).parents[1] / "results"
 QUICK = Path(__file__).parents[1] / "quick"  # not in the repository
-_POINTS_AT_ONCE = 4  # that a process is sent at most; so many may be lost when a run is killed
-_SHARES = 100  # into which points are divided, if there are so many
+_POINTS_AT_ONCE = 4  # most points that a process gets at a time; a killed run may lose them
+_SHARES = 100  # a process gets at most one hundredth of the points at a time
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line may ask of a benchmark.
+    """Options of the command line that a benchmark receives.
 
     Attributes
     ----------
     datasets
-        Names; None for all of the benchmark.
+        Names of the data sets; None for all that the benchmark knows.
     quick
-        Measure a small part, which shows that everything works and how figures come about.
+        Measure a small part only, to try the code within seconds.
     jobs
         Number of processes.
     folder
-        Where the CSVs are.
+        Folder of the CSVs.
     splits
-        At most so many splits of a data set; None for as many as the benchmark has in mind. Only
-        `benchmarks.papers.weighted` looks at it.
+        Largest number of splits of a data set; None for the limit of the benchmark. Only
+        `benchmarks.papers.weighted` uses it.
     """
 
     datasets: list[str] | None = None
@@ -56,7 +56,7 @@ class Options:
 
 
 def machine() -> str:
-    """Return what the figures were measured on."""
+    """Return the processor, the operating system and the version of Python."""
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -67,7 +67,7 @@ def machine() -> str:
 
 
 def versions() -> str:
-    """Return the versions that decide the figures."""
+    """Return the versions of the packages that affect the figures."""
     return (
         f"span_hpo {span_hpo.__version__}, numpy {numpy.__version__}, scipy {scipy.__version__}, "
         f"scikit-learn {sklearn.__version__}, piqp {metadata.version('piqp')}"
@@ -91,7 +91,7 @@ def combinations(**values: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 class ResultFile:
-    """A CSV that grows row by row and knows what it holds.
+    """A CSV to which rows are appended; a point that has a row is not measured again.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class ResultFile:
     columns
         The other columns.
     stamped
-        Whether versions and machine are added to every row.
+        Add versions and machine to every row.
     """
 
     def __init__(
@@ -136,14 +136,15 @@ class ResultFile:
         *,
         jobs: int = 1,
     ) -> None:
-        """Measure every point that is not there yet, each on one BLAS thread.
+        """Measure every point that has no row yet, each on one BLAS thread.
 
         Parameters
         ----------
         points
             The keys of all rows.
         measure
-            Returns the other columns of a point; with several jobs a function of a module.
+            Function that returns the other columns of a point. With several jobs it must belong
+            to a module, so that other processes can import it.
         jobs
             Number of processes.
         """
@@ -151,7 +152,9 @@ class ResultFile:
         done_before = {self._key_of(row) for row in self.rows}
         todo = [point for point in points if self._key_of(point) not in done_before]
         if len(todo) < len(points):
-            print(f"{self.path.name}: {len(points) - len(todo)} of {len(points)} points are there.")
+            print(
+                f"{self.path.name} already has {len(points) - len(todo)} of {len(points)} points."
+            )
         measured = _measured(todo, functools.partial(_on_one_thread, measure), jobs)
         bar = tqdm(total=len(todo), desc=self.path.stem, disable=not todo)
         with bar, contextlib.closing(measured):
@@ -169,7 +172,7 @@ class ResultFile:
             return []
         text = self.path.read_text()
         if text and not text.endswith("\n"):
-            # A run that was killed while it wrote: drop the half line, keep the rest.
+            # A run that was killed while writing left half a line: drop it, keep the rest.
             self.path.write_text(text[: text.rfind("\n") + 1])
         rows = read_rows(self.path)
         if rows and list(rows[0]) != self.columns:
@@ -214,11 +217,11 @@ def _measured(
     measure: Callable[[Mapping[str, Any]], Mapping[str, Any]],
     jobs: int,
 ) -> Generator[Mapping[str, Any], None, None]:
-    """Yield what is measured at each point, in order."""
+    """Yield the measured columns of each point, in the order of the points."""
     if jobs == 1 or len(points) < 2:
         yield from map(measure, points)
         return
-    # Fresh processes: a fork would inherit the threads of BLAS in whatever state they are.
+    # New processes: a fork would inherit the threads of BLAS in an unknown state.
     context = multiprocessing.get_context("spawn")
     at_once = max(1, min(_POINTS_AT_ONCE, len(points) // _SHARES))
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent) as pool:
@@ -229,7 +232,7 @@ def _measured(
 
 
 def _end_with_parent() -> None:
-    """End this process when the one that started it has ended, be it killed."""
+    """End this process when its parent has ended, even if the parent was killed."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 

@@ -1,7 +1,7 @@
 """Public addresses of the data sets, and what each of them must hold.
 
-The addresses are those that public code uses; they are not verified by a download. Three things
-to know:
+The addresses are those that public code uses; they are not verified by a download. Three things to
+know:
 
 - The IDA collection is one MATLAB file with a struct per data set: distinct rows ``x``, classes
   ``t`` and row numbers ``train`` and ``test`` from 1, one line per realisation. That follows its
@@ -39,17 +39,17 @@ class Source:
     Attributes
     ----------
     urls
-        Addresses of the files; of two, the first holds the training rows.
+        Addresses of the files; if there are two, the first holds the training rows.
     read
-        Makes the arrays out of the contents of the files.
+        Function that returns the arrays from the contents of the files.
     rows, features
         Shape of ``X``.
     classes
-        Rows of each class.
+        Number of rows of each class.
     train_rows
-        Training rows of each official split, 0 if there is none.
+        Number of training rows of each official split; 0 if there is none.
     train_classes
-        Training rows of each class in the first split, if known.
+        Number of training rows of each class in the first split; None if it is not known.
     """
 
     urls: tuple[str, ...]
@@ -69,7 +69,7 @@ def _libsvm(
     positive: int = 1,
     train_classes: Mapping[int, int] | None = None,
 ) -> Source:
-    """Return a data set of the LIBSVM page; with two files the first is for training."""
+    """Return a data set of the LIBSVM page; of two files the first holds the training rows."""
     return Source(
         tuple(f"{_LIBSVM}/{file}" for file in files),
         partial(

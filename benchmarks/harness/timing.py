@@ -1,4 +1,4 @@
-"""CPU time of several tasks, measured in turn."""
+"""CPU time of pieces of work and of several tasks measured in turn."""
 
 import functools
 import time
@@ -14,26 +14,26 @@ from span_hpo import Problem, leave_one_out, solve
 
 
 class Stopwatch:
-    """CPU seconds of named pieces of work, added up."""
+    """Sum of the CPU seconds of each named piece of work."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
-        """Count what a block takes."""
+        """Add the CPU time of a block to its name."""
         start = time.process_time()
         yield
         self.seconds[name] += time.process_time() - start
 
     def milliseconds(self) -> dict[str, float]:
-        """Return the columns of a CSV."""
+        """Return the times as columns of a CSV."""
         return {f"{name}_ms": round(1e3 * spent, 3) for name, spent in self.seconds.items()}
 
 
 @functools.cache
 def compile_once() -> None:
-    """Use everything that is compiled, so that no figure holds the time for that."""
+    """Run all compiled code once, so that no measurement includes the compilation."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), rng.choice([-1.0, 1.0], 200)
     for cost in (0.1, 10.0):
@@ -47,8 +47,8 @@ def cpu_milliseconds(
 ) -> dict[str, float]:
     """Return the least CPU time of each task, in milliseconds.
 
-    In turn, so that a busy moment of the machine meets all of them; each several times in a row,
-    as in a search, so that none pays for the memory that another has used.
+    Tasks run in turn, so that a busy moment of the machine affects all of them. Each runs several
+    times in a row, as in a search, so that none is slowed by the memory that another has used.
     """
     times: dict[str, list[float]] = {name: [] for name in tasks}
     for name, task in repeats * list(tasks.items()):

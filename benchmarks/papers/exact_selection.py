@@ -1,22 +1,22 @@
-"""What the exact leave-one-out error picks on the published grids, and how good that model is.
+"""The model that the exact leave-one-out error selects on the published grids, and its error.
 
 Table 2 of Franc, Laskov and Mueller, "Stopping conditions for exact computation of leave-one-out
 error in support vector machines", 2008: on the 13 sets of the IDA collection the model with the
-least leave-one-out error, averaged over the first five realisations, and its test error. Of equal
-averages the smallest C, then the smallest gamma counts: the smoothest model.
+least leave-one-out error, averaged over the first five realisations, and its test error. Among
+equal averages the smallest C counts, then the smallest gamma: the smoothest model.
 
 As in the paper, C = 10^i, i = -2...2, with the linear kernel, and C = 500^(i/7), i = 0...7, with
-the RBF kernel. Its widths are printed as ``exp(-2^(11 i/7) |x - x'|^2)``. Taken by the letter,
-with the features as the files hold them (most are standardised), they select a leave-one-out error
-of 40.9 % on heart, where 13.5 % was published; with features scaled to [0, 1], of 19.5 %. With
-gamma = 2^(-11 i/7) it is 14.1 % and 15.1 %, and on banana 9.2 % and 15.1 % (published: 8.6 %). So
-a minus sign is missing, and the features are not scaled: that is what is measured here.
+the RBF kernel. The paper prints the kernel as ``exp(-2^(11 i/7) |x - x'|^2)``. With these widths,
+the selected leave-one-out error on heart is 40.9 % with the features of the files, most of which
+are standardised, and 19.5 % with features scaled to [0, 1]; the published one is 13.5 %. With gamma
+= 2^(-11 i/7) it is 14.1 % and 15.1 % on heart, and 9.2 % and 15.1 % on banana, where 8.6 % was
+published. So a minus sign is missing, and the features are not scaled. This is measured here.
 
-The published leave-one-out error seems to be not the least average, but the average of what is
-least on each realisation. Of the 16 numbers for the sets with five realisations at hand, 8 come out
-to the digit that way and 6 within two errors in all rows; as the least average, one does.
+The published leave-one-out error seems to be the average of the least error of each realisation,
+and not the least average. That way, 8 of the 16 numbers for the sets with five known realisations
+match exactly, and 6 differ by at most two errors in all rows; as the least average, one matches.
 
-Test errors are of the realisations that are at hand, ten or fewer, not of 100.
+Test errors are averages over the known realisations, at most ten, and not over 100.
 """
 
 import functools
@@ -52,7 +52,7 @@ GRIDS = {
     ],
 }
 _QUICK_DATASETS = ["ida_titanic", "ida_thyroid"]
-_QUICK_POINTS = 2  # of each grid
+_QUICK_POINTS = 2  # points of each grid in a quick run
 
 
 def run(options: Options) -> ResultFile:
@@ -100,13 +100,13 @@ def selected(rows: Iterable[dict[str, str]], dataset: str, kernel: str) -> tuple
     rows
         Rows of the CSV.
     dataset, kernel
-        Which of them count.
+        Names of the data set and of the kernel.
     """
     errors: dict[tuple[float, float], list[float]] = {}
     for row in rows_with(rows, dataset=dataset, kernel=kernel):
         if int(row["split"]) < SELECTING:
             errors.setdefault(_model(row), []).append(float(row["loo_error"]))
-    # Rounded, to less than an error of one row, so that the digits of the CSV break no tie.
+    # Rounded, to less than the error of one row: the last digits of the CSV must not break ties.
     return min(errors, key=lambda model: (round(mean(errors[model]), 5), model))
 
 
@@ -118,7 +118,7 @@ def least_errors(rows: Iterable[dict[str, str]], dataset: str, kernel: str) -> l
     rows
         Rows of the CSV.
     dataset, kernel
-        Which of them count.
+        Names of the data set and of the kernel.
     """
     least: dict[int, float] = {}
     for row in rows_with(rows, dataset=dataset, kernel=kernel):
@@ -129,7 +129,7 @@ def least_errors(rows: Iterable[dict[str, str]], dataset: str, kernel: str) -> l
 
 
 def table() -> str:
-    """Return errors in percent beside the published ones, one line for each data set."""
+    """Return a table of errors in percent and the published ones, with a line for each set."""
     rows = read_rows(RESULTS / "exact_selection.csv")
     lines = []
     for name, printed in published.EXACT_ERRORS.items():
@@ -154,7 +154,7 @@ def table() -> str:
 
 
 def time_table() -> str:
-    """Return the mean CPU time of one fit with its exact leave-one-out error, and the published."""
+    """Return a table of the CPU time of a fit with its exact error, and the published one."""
     rows = read_rows(RESULTS / "exact_selection.csv")
     lines = []
     for name, printed in published.EXACT_SECONDS.items():
@@ -211,7 +211,7 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
     split, K, K_test = _prepared(*(point[name] for name in ("dataset", "kernel", "split", "gamma")))
     y, watch = split.y_train, Stopwatch()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the column tells
+        warnings.simplefilter("ignore", ConvergenceWarning)  # reported in a column
         with watch("fit"):
             solution = solve(Problem(K, y, np.full(len(y), point["C"])))
         with watch("exact"):

@@ -1,19 +1,19 @@
-"""How well the span-rule predicts the test error, as the kernel's width or the cost varies.
+"""How well the span-rule predicts the test error as the width of the kernel or the cost varies.
 
 Figure 2 of Chapelle and Vapnik, "Model selection for support vector machines", 1999. The kernel is
 ``exp(-|x - x'|^2 / (2 sigma^2))``.
 
 (a) Postal digits, 0-4 against 5-9, hard margin: the 7,291 training rows in 23 subsets of 317, and
 sigma varied. `HARD` is large enough that no row is bounded (column ``n_bounded``). The paper does
-not tell how it cut the subsets; here the rows are shuffled first, because neighbours in the file
-resemble each other: in its order, at sigma = 8, the leave-one-out error is 6.1 % and the error on
-the training rows outside the subset 7.8 %. The official test rows are harder than the training
-rows, so ``rest_error`` gives the error on the 6,974 training rows outside, too: those are drawn as
-the rows inside are, and their error is what leave-one-out estimates.
+not say how it cut the subsets. Here the rows are shuffled first, because neighbours in the file
+resemble each other: in the order of the file, at sigma = 8, the leave-one-out error is 6.1 % and
+the error on the training rows outside the subset 7.8 %. The official test rows are harder than the
+training rows. Therefore ``rest_error`` is the error on the 6,974 training rows outside the subset:
+they are drawn as the rows of the subset are, and leave-one-out estimates the error on such rows.
 
 (b) Breast cancer (Ljubljana), ten of the paper's 100 splits of 200 and 77 rows, and C varied. The
-paper does not name its sigma; `SIGMA` is the one with the least mean span-rule error among
-2^(k/2), k = 0...8, over costs from 0.01 to 10,000.
+paper does not name its sigma; `SIGMA` is the one with the least mean span-rule error among 2^(k/2),
+k = 0...8, over costs from 0.01 to 10,000.
 """
 
 import functools
@@ -44,7 +44,7 @@ DATASETS = ["usps", "ida_breast_cancer"]
 OPTIONS = ("jobs", "quick")
 VARIED = {"usps": "sigma", "ida_breast_cancer": "C"}
 SUBSETS = {"usps": 23, "ida_breast_cancer": 10}
-HARD = 1e6  # C of the hard margin
+HARD = 1e6  # C that stands for the hard margin
 SIGMA = round(2**1.5, 6)
 GRIDS = {
     "usps": [(round(2 ** (k / 2), 6), HARD) for k in range(1, 14)],
@@ -86,11 +86,12 @@ def curves(rows: list[dict[str, str]], dataset: str) -> dict[str, list[tuple[flo
     rows
         Rows of the CSV.
     dataset
-        Which of them count.
+        Name of the data set.
 
     Returns
     -------
-    For each of `CURVES` that was measured: what varies, mean and deviation over the subsets.
+    Points of each of `CURVES` that was measured: the varied value, and mean and standard deviation
+    over the subsets.
     """
     own = rows_with(rows, dataset=dataset)
     varied = VARIED[dataset]
@@ -106,7 +107,7 @@ def curves(rows: list[dict[str, str]], dataset: str) -> dict[str, list[tuple[flo
 
 
 def table() -> str:
-    """Return how far each estimate is from the test error, and where the minima are."""
+    """Return a table of the minimum of each curve and of its distance to the test error."""
     rows = read_rows(RESULTS / "postal.csv")
     lines = []
     for dataset in DATASETS:
@@ -148,7 +149,7 @@ def _rmse(
 
 @functools.lru_cache(maxsize=1)
 def _digits() -> Split:
-    """Return the official parts of the postal digits; 5-9 is +1, training rows are shuffled."""
+    """Return the postal digits with shuffled training rows; the digits 5 to 9 are +1."""
     split = load("usps", scaled=False)
     order = np.random.default_rng(0).permutation(len(split.y_train))
     y_train, y_test = (np.where(digits > 4, 1.0, -1.0) for digits in (split.y_train, split.y_test))
@@ -157,7 +158,7 @@ def _digits() -> Split:
 
 @functools.lru_cache(maxsize=1)
 def _prepared(dataset: str, subset: int) -> tuple[Split, Split | None]:
-    """Return a subset with the test rows, and for the digits with the other training rows."""
+    """Return a subset with the test rows, and one with the other training rows or None."""
     if dataset != "usps":
         return load(dataset, subset, scaled=False), None
     every = _digits()

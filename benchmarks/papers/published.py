@@ -98,7 +98,8 @@ SECONDS = {
     "bank": (0.165, 0.060),
 }
 
-# Percent, for the linear and for the RBF kernel: leave-one-out error, test error, its deviation.
+# Table 2, for the linear and the RBF kernel, in percent: leave-one-out error, test error and its
+# standard deviation.
 EXACT_ERRORS = {
     "ida_banana": ((41.40, 47.80, 4.58), (8.55, 10.43, 0.44)),
     "ida_breast_cancer": ((27.20, 29.00, 4.83), (23.00, 26.06, 4.91)),
@@ -114,9 +115,8 @@ EXACT_ERRORS = {
     "ida_twonorm": ((2.50, 2.90, 0.27), (2.25, 2.59, 0.18)),
     "ida_waveform": ((10.90, 12.95, 0.54), (8.85, 10.50, 0.43)),
 }
-# Of the same kernels, Table 3: seconds of the standard approach for all leave-one-out errors that
-# the selection needs, how many times faster the stopping rule is, and how many percent of the fits
-# it stops.
+# Table 3, for the same kernels: seconds of the standard approach for all leave-one-out errors that
+# the selection needs, the speed-up by the stopping rule, and the percentage of fits that it stops.
 EXACT_SECONDS = {
     "ida_banana": ((728.0, 9.9, 56.9), (1565.1, 5.1, 81.9)),
     "ida_breast_cancer": ((128.7, 2.0, 64.2), (265.9, 1.5, 55.6)),

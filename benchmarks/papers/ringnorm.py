@@ -1,11 +1,11 @@
-"""How span-rule and cross-validation grow with the rows: Figures 5 and 6 of the span paper.
+"""Cost of span-rule and cross-validation as rows grow: Figures 5 and 6 of the span paper.
 
 Breiman's ringnorm as in section 6.7 of Sarafis, Diou and Delopoulos, "Span error bound for weighted
-SVM with applications in hyperparameter selection": 30 % of the rows from N(1, I), 70 % from
-N(0, 4 I), in d = 20, 40, 80 dimensions; RBF kernel with gamma = 1/d, features scaled to [0, 1].
-Means over the paper's 33 x 33 class costs; every second of them in each direction with 2^13 rows,
-every fourth with 2^14. CPU seconds on one BLAS thread; the kernel matrices of all rows and of the
-folds are there before the clock starts.
+SVM with applications in hyperparameter selection": 30 % of the rows from N(1, I), 70 % from N(0, 4
+I), in d = 20, 40, 80 dimensions; RBF kernel with gamma = 1/d, features scaled to [0, 1]. The
+figures are means over the paper's 33 x 33 class costs, with 2^13 rows over every second value of
+either cost and with 2^14 rows over every fourth. CPU seconds on one BLAS thread, without the
+computation of the kernel matrices of all rows and of the folds.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ OPTIONS = ("jobs", "quick")
 FEATURES = (20, 40, 80)
 ROWS = tuple(2**k for k in range(7, 15))
 _QUICK_ROWS = tuple(2**k for k in range(7, 13))
-_COSTS = dict.fromkeys(ROWS, 33) | {2**13: 17, 2**14: 9}  # in each direction
+_COSTS = dict.fromkeys(ROWS, 33) | {2**13: 17, 2**14: 9}  # values of either class cost
 _FOLDS = 5
 _MEMORY = 16_000.0  # megabytes
 
@@ -46,7 +46,7 @@ def run(options: Options) -> ResultFile:
 
 
 def sample(features: int, rows: int) -> tuple[FloatArray, FloatArray]:
-    """Return scaled features and labels of so many rows."""
+    """Return scaled features and labels of drawn rows."""
     rng = np.random.default_rng((features, rows))
     y = np.where(np.arange(rows) < round(0.3 * rows), 1.0, -1.0)
     X = rng.normal(size=(rows, features))
@@ -79,7 +79,7 @@ def _means(point: Mapping[str, Any], costs: list[Any]) -> dict[str, Any]:
                 leave_one_out(solution, method, certify=False)
         n_support += solution.n_support
         n_in_bound += solution.n_in_bound
-    # Fold by fold, so that no more than one of their matrices is held.
+    # Fold by fold, so that only one of their matrices is in memory.
     for kept, held_out in StratifiedKFold(_FOLDS, shuffle=True, random_state=0).split(y, y):
         K_kept, across = KernelMatrix(K.block(kept, kept)), K.block(kept, held_out)
         for row_costs in grid:

@@ -1,14 +1,16 @@
-"""Exact leave-one-out against brute force and against fits that stop when they are proven.
+"""Exact leave-one-out compared with brute force and with fits that a stopping rule ends.
 
 Table 3 of Franc, Laskov and Mueller, "Stopping conditions for exact computation of leave-one-out
-error in support vector machines", 2008, on the first realisation of its sets and on its grids, as
-`exact_selection` reads them. "Standard" is its Algorithm 1: what the fit of all decides is taken
-from it, every other row is fitted anew from the dual variables of all.
+error in support vector machines", 2008, on the first realisation of its sets and on its grids,
+which are those of `benchmarks.papers.exact_selection`. "Standard" is its Algorithm 1: rows whose
+class follows from the fit of all rows need no fit, and every other row is left out in a fit that
+starts from the dual variables of all rows.
 
-Fits take long (on the paper's machine 13 hours for german and 32 for image, linear kernel), so
-that their time is taken from up to 20 of the rows that the fit of all leaves open, drawn once, and
-multiplied; brute force from ten of all rows. As in the paper, the rule is given up after ten rows
-where it stops little, here less than half of the sampled fits. The exact error is timed as a whole.
+These fits take long: on the paper's machine 13 hours for german and 32 hours for image with the
+linear kernel. Therefore their time is extrapolated from up to 20 randomly drawn rows that need a
+fit, and the time of brute force from ten of all rows. As in the paper, the stopping rule is given
+up after ten rows if it stops few fits, here less than half of the sampled ones. The exact error is
+always computed and timed for all rows.
 """
 
 import warnings
@@ -38,8 +40,8 @@ from span_hpo.loo import TRIED, stopped_rows, upper_bounds
 DATASETS = list(published.EXACT_SECONDS)
 OPTIONS = ("jobs", "quick")
 METHODS = ("brute_force", "standard", "stopping", "exact")
-SAMPLED = 2 * TRIED  # rows that are fitted by "standard" and "stopping"
-REFITTED = 10  # rows that are fitted by brute force
+SAMPLED = 2 * TRIED  # rows that "standard" and "stopping" fit
+REFITTED = 10  # rows that brute force fits
 _QUICK_DATASETS = ["ida_titanic", "ida_thyroid"]
 _COLUMNS = [
     "rows",
@@ -70,7 +72,7 @@ def run(options: Options) -> ResultFile:
 
 
 def table() -> str:
-    """Return the time for a leave-one-out error by four methods, summed over each grid."""
+    """Return a table of the time that four methods take for each grid."""
     rows = read_rows(RESULTS / "rivals.csv")
     lines = []
     for at, (kernel, title) in enumerate(zip(KERNELS, ("linear", "RBF"), strict=True)):
@@ -101,7 +103,7 @@ def table() -> str:
 
 
 def _stopped_share(rows: list[dict[str, str]]) -> float:
-    """Return the share of the open rows whose fit the rule stops, over all points."""
+    """Return the share of the needed fits that the rule stops, over all points."""
     still_open = sum(int(row["n_open"]) for row in rows)
     stopped = sum(
         int(row["n_open"]) * int(row["stopped"]) / int(row["sampled"])
@@ -124,7 +126,7 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
     sample = rng.permutation(still_open)[:SAMPLED]
     watch = Stopwatch()
     with watch("stopping"):
-        # No more at a time than the rule is tried on before it may be given up.
+        # In parts as large as the number of rows after which the rule may be given up.
         proofs = [stopped_rows(solution, few, complete=False) for few in np.split(sample, [TRIED])]
     with watch("standard"):
         stopped_rows(solution, sample, complete=True)

@@ -1,8 +1,8 @@
 """Which estimate selects the best model of a grid, and which one predicts its error.
 
-From the points of `weighted_points`, which are too large for the repository, this makes CSVs that
-are in it: one row for every split and criterion, one for every split, and the curves of Figures 2
-to 4.
+The points of `benchmarks.papers.weighted_points` are too large for the repository. They are
+summarised in CSVs with a row for every split and criterion, with a row for every split, and with
+the curves of Figures 2 to 4.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ from benchmarks.harness.runner import (
 )
 from benchmarks.papers import published, weighted_points
 
-# Criteria in the order of the tables; all of them are minimised.
+# Columns of the criteria and their names in tables; all criteria are minimised.
 CRITERIA = {
     "span_error": "span-rule",
     "span_bound": "span bound",
@@ -56,13 +56,13 @@ OPTIONS = ("jobs", "quick", "splits")
 
 
 def run(options: Options) -> None:
-    """Evaluate every grid point that is missing, then write what they say."""
+    """Evaluate every grid point that is missing, then summarise all points."""
     weighted_points.run(options)
     summarise(options)
 
 
 def summarise(options: Options) -> None:
-    """Replace in the CSVs what the points at hand say anew; other splits stay as they are."""
+    """Replace the rows of splits whose points exist here; the rows of other splits stay."""
     of_criterion = ["dataset", "split", "criterion"]
     fixed = _Summary("weighted.csv", of_criterion, _SELECTED, options)
     searched = _Summary("weighted_widths.csv", of_criterion, _SELECTED, options)
@@ -73,7 +73,7 @@ def summarise(options: Options) -> None:
         of_split = {"dataset": dataset, "split": split}
         chosen = searched if kind == "widths" else fixed
         for criterion in CRITERIA:
-            if points[0][criterion]:  # some are left out for large data
+            if points[0][criterion]:  # some criteria are left out for large data
                 chosen.add({**of_split, "criterion": criterion, **selected(points, criterion)})
         if kind == "widths":
             continue
@@ -86,14 +86,14 @@ def summarise(options: Options) -> None:
 
 
 class _Summary:
-    """A CSV whose rows of a split are replaced together."""
+    """A CSV in which all rows of a split are replaced together."""
 
     def __init__(self, name: str, key: list[str], columns: list[str], options: Options) -> None:
         self.path, self.key, self.columns = options.folder / name, key, columns
         self.new: list[dict[str, Any]] = []
 
     def add(self, row: dict[str, Any]) -> None:
-        """Take a row, which is written later."""
+        """Store a row until `write` is called."""
         self.new.append(row)
 
     def write(self) -> None:
@@ -106,7 +106,7 @@ class _Summary:
         stamp = {"versions": versions(), "machine": machine()}
         columns = [*self.columns, *stamp]
         file = ResultFile(half, key=self.key, columns=columns, stamped=False)
-        # What was measured elsewhere keeps the stamp of its machine.
+        # Rows that were measured elsewhere keep the stamp of their machine.
         for row in sorted([*kept, *({**row, **stamp} for row in self.new)], key=_place):
             file.add(row)
         if half.exists():
@@ -128,7 +128,7 @@ _MODELS = [
 
 
 def _complete_grids(options: Options) -> Iterable[tuple[str, str, int, _Points]]:
-    """Yield grid, data set, number of the split and points where all of these are there."""
+    """Yield grid, data set, number of the split and points of every grid that is complete."""
     for kind in weighted_points.GRIDS:
         rows = weighted_points.points_file(kind, options).rows
         size = weighted_points.grid_size(kind, quick=options.quick)
@@ -140,7 +140,7 @@ def _complete_grids(options: Options) -> Iterable[tuple[str, str, int, _Points]]
 
 
 def selected(points: _Points, criterion: str) -> dict[str, float]:
-    """Return what a criterion selects: the worst and mean test error of its minima, and more."""
+    """Return the worst and the mean test error of the minima of a criterion, and more."""
     estimate, test = _numbers(points, criterion), _numbers(points, "test_error")
     best = estimate == estimate.min()
     return {
@@ -164,7 +164,7 @@ def _model_figures(points: _Points) -> dict[str, Any]:
 
 
 def _curves(points: _Points) -> Iterable[dict[str, Any]]:
-    """Yield the points that share all hyperparameters but one with the least test error."""
+    """Yield points that differ from the one with the least test error in one hyperparameter."""
     names = [name for name in points[0] if name in ("C_1", "C_-1", "A", "B", "C")]
     best = points[int(_numbers(points, "test_error").argmin())]
     for name in names:
@@ -183,7 +183,7 @@ def _numbers(points: _Points, column: str) -> Any:
 
 
 def selection_table() -> str:
-    """Return Tables 2 and 3: what each method selects, the published value in brackets."""
+    """Return Tables 2 and 3: test errors by criterion, with the published ones in brackets."""
     lines, least = [], _least_errors()
     for name, splits in _by_dataset(read_rows(RESULTS / "weighted.csv")):
         cells = []
@@ -197,7 +197,7 @@ def selection_table() -> str:
 
 
 def summary_table() -> str:
-    """Return what the best criteria select, one line for each data set; see `selection_table`."""
+    """Return a table of the test errors that the best criteria select."""
     lines, least = [], _least_errors()
     for name, splits in _by_dataset(read_rows(RESULTS / "weighted.csv")):
         known = dict(zip(published.CRITERIA, published.SELECTED[name], strict=True))
@@ -212,7 +212,7 @@ def summary_table() -> str:
 
 
 def ties_table() -> str:
-    """Return the mean over ties, and how many there are."""
+    """Return a table of the mean test error over ties, and of the number of ties."""
     lines = []
     for name, splits in _by_dataset(read_rows(RESULTS / "weighted.csv")):
         cells = []
@@ -225,7 +225,7 @@ def ties_table() -> str:
 
 
 def rmse_table() -> str:
-    """Return Table 4: how far each estimate is from the test error over the grid."""
+    """Return Table 4: the distance of each estimate to the test error over the grid."""
     lines = []
     shown = ("span_error", "cv5_error", "xi_alpha")
     for name, splits in _by_dataset(read_rows(RESULTS / "weighted.csv")):
@@ -294,9 +294,10 @@ def seconds_table() -> str:
 
 
 def criteria_table() -> str:
-    """Return which criterion picks best: mean rank, wins and error, with gamma fixed and searched.
+    """Return a table of mean rank, wins and test error of every criterion.
 
-    On the sets of both grids, and with gamma fixed on all.
+    One column is for gamma fixed on all sets; two are for the sets of both grids, with gamma fixed
+    and searched.
     """
     everywhere, searched = (
         read_rows(RESULTS / name) for name in ("weighted.csv", "weighted_widths.csv")

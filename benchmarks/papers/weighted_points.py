@@ -3,14 +3,14 @@
 Sarafis, Diou and Delopoulos, "Span error bound for weighted SVM with applications in hyperparameter
 selection": twelve data sets with a grid of 33 x 33 class costs, C+ and C- in 2^(k/2 - 6), and two
 with importance scores q and 10 x 10 x 17 mappings ``max(C / (1 + exp(-A (q - B))), 0.01)``. RBF
-kernel with gamma = 1/d; features scaled to [0, 1] on the training rows. All splits that there are,
-at most ten: those of the paper are known only where the set has one.
+kernel with gamma = 1/d; features scaled to [0, 1] on the training rows. Up to ten splits of a set
+are measured; the splits of the paper are known only where a set has a single one.
 
-Beyond the paper, a grid of 9 widths and 11 x 11 class costs on up to five splits of the eight sets
-below 2,000 rows.
+In addition to the paper, a grid of 9 widths and 11 x 11 class costs is measured on up to five
+splits of the eight sets with less than 2,000 rows.
 
-Cross-validation gets the kernel matrices of its folds for nothing: they are there before the first
-point. Times are CPU seconds on one BLAS thread.
+Times are CPU seconds on one BLAS thread. Those of cross-validation do not include the kernel
+matrices of its folds, which are computed before the first point.
 """
 
 import functools
@@ -46,20 +46,21 @@ from span_hpo.runtime import FloatArray, IndexArray
 
 DATASETS = list(PAPER)
 FOLDS = 5
-_LARGE = 2000  # rows from which estimates that no table shows are left out
+_LARGE = 2000  # with more rows, an estimate that takes long and that no table shows is left out
 _QUICK_ROWS, _QUICK_TEST_ROWS = 200, 1000
 _COSTS = ("C_-1", "C_1")
 GRIDS: dict[str, dict[str, int]] = {
     "class_costs": dict.fromkeys(_COSTS, 33),
     "scores": {"A": 10, "B": 10, "C": 17},
-    "widths": {"gamma": 9, **dict.fromkeys(_COSTS, 11)},  # one kernel matrix after the other
+    # The width varies slowest, so that each kernel matrix is computed once.
+    "widths": {"gamma": 9, **dict.fromkeys(_COSTS, 11)},
 }
 _QUICK_GRIDS: dict[str, dict[str, int]] = {
     "class_costs": dict.fromkeys(_COSTS, 3),
     "scores": {"A": 2, "B": 2, "C": 3},
     "widths": {"gamma": 2, **dict.fromkeys(_COSTS, 2)},
 }
-_SPLITS = {"class_costs": 10, "scores": 10, "widths": 5}  # at most
+_SPLITS = {"class_costs": 10, "scores": 10, "widths": 5}  # the most of a data set
 _SCORED = ("parkinson", "bank")
 TIMES = ("fit", "span", "exact", "cv5", "bound")
 COLUMNS = [
@@ -84,13 +85,13 @@ COLUMNS = [
 
 
 def run(options: Options) -> list[ResultFile]:
-    """Evaluate every grid point that is not in the CSVs yet; first splits first."""
+    """Evaluate every grid point that is not in the CSVs yet, split by split."""
     names = options.datasets or DATASETS
     return [_run(kind, names, options) for kind in GRIDS]
 
 
 def points_file(kind: str, options: Options) -> ResultFile:
-    """Return the file of all points of one kind of grid, which is too large for the repository."""
+    """Return the CSV of all points of a grid, which is too large for the repository."""
     names = list(grid(kind, quick=options.quick))
     folder = options.folder if options.quick else options.folder.parent / "points"
     return ResultFile(
@@ -122,7 +123,7 @@ def grid_size(kind: str, *, quick: bool) -> int:
 
 
 def datasets_of(kind: str) -> list[str]:
-    """Return the data sets that are searched on a grid."""
+    """Return the data sets to which a grid belongs."""
     if kind == "scores":
         return list(_SCORED)
     with_costs = [name for name in DATASETS if name not in _SCORED]
@@ -149,7 +150,7 @@ def grid(kind: str, *, quick: bool = False) -> dict[str, list[float]]:
 
 @dataclass(frozen=True, eq=False)
 class _Prepared:
-    """What all points of a split share."""
+    """What all points of a split with one width have in common."""
 
     split: Split
     objective: SpanObjective
@@ -161,7 +162,7 @@ class _Prepared:
 
 
 class UnseenRows:
-    """Distinct test rows, how often each class has them, and their kernel with training rows."""
+    """Distinct test rows, their number in each class, and their kernel with training rows."""
 
     def __init__(self, split: Split, gamma: float) -> None:
         distinct, which = np.unique(split.X_test, axis=0, return_inverse=True)
@@ -170,7 +171,7 @@ class UnseenRows:
         self.K = rbf_kernel(split.X_train, distinct, gamma=gamma)
 
     def error(self, solution: DualSolution) -> float:
-        """Return the error of a fit; a value of 0 is one for both classes."""
+        """Return the error of a fit; a value of 0 counts as an error of either class."""
         values = (solution.problem.y * solution.alpha) @ self.K + solution.b
         wrong = self.positive @ (values <= 0) + self.negative @ (values >= 0)
         return float(wrong / (self.positive.sum() + self.negative.sum()))
@@ -178,11 +179,11 @@ class UnseenRows:
 
 @functools.lru_cache(maxsize=1)
 def _part(name: str, number: int, quick: bool) -> Split:
-    """Return a split, or in a quick run some of its rows."""
+    """Return a split, or some of its rows in a quick run."""
     split = load(name, number)
     if not quick:
         return split
-    # Rows may come sorted by class: take them from all over.
+    # Rows may be sorted by class: draw them from the whole set.
     rows = np.random.default_rng(0).permutation(len(split.y_train))[:_QUICK_ROWS]
     tested = np.random.default_rng(1).permutation(len(split.y_test))[:_QUICK_TEST_ROWS]
     scores = split.scores_train
@@ -274,7 +275,7 @@ def _measure(point: Mapping[str, Any], *, quick: bool) -> dict[str, Any]:
 
 
 def _cross_validated(prepared: _Prepared, costs: FloatArray) -> FloatArray:
-    """Return the values of held-out rows; every fold's kernel matrix is there."""
+    """Return the decision values of held-out rows, from the kernel matrices of all folds."""
     y = prepared.split.y_train
     values = np.empty(len(y))
     for kept, held_out, K, K_held_out in prepared.folds:

@@ -1,8 +1,9 @@
-"""How good probabilities are: from leave-one-out values, and from scikit-learn's five folds.
+"""Quality of probabilities from leave-one-out values and from scikit-learn's five folds.
 
-RBF kernel with gamma = 1/d, C = 1 and 100, features scaled to [0, 1]; first split. The same fixed
-model, calibrated by `SpanSVC.predict_proba` (Platt's sigmoid of the leave-one-out decision values)
-and by ``CalibratedClassifierCV(ensemble=False, cv=5)``. CPU time of `fit` on one BLAS thread.
+RBF kernel with gamma = 1/d, C = 1 and 100, on the first split with features scaled to [0, 1]. The
+same fixed model is calibrated by `SpanSVC.predict_proba` (Platt's sigmoid of the leave-one-out
+decision values) and by ``CalibratedClassifierCV(ensemble=False, cv=5)``. CPU time of `fit` on one
+BLAS thread.
 """
 
 import functools
@@ -48,7 +49,7 @@ def run(options: Options) -> ResultFile:
 
 
 def table() -> str:
-    """Return how good probabilities are, by two calibrations."""
+    """Return a table of losses and times of both calibrations."""
     measures = {
         "log loss": ("log_loss", ".4f"),
         "Brier score": ("brier", ".4f"),
@@ -91,7 +92,7 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _calibration_error(positive: Any, p: FloatArray) -> float:
-    """Return the mean difference of probability and frequency over bins of equal width."""
+    """Return the mean distance of probability and frequency over bins of equal width."""
     bins = np.minimum((p * _BINS).astype(int), _BINS - 1)
     gaps = [abs(np.sum(positive[bins == one]) - np.sum(p[bins == one])) for one in range(_BINS)]
     return float(np.sum(gaps)) / len(p)

@@ -4,32 +4,34 @@ Every peer searches the class costs C+ and C- of an SVM with the RBF kernel:
 
 - `span_rule`, `span_smooth`, `span_exact`: `SpanObjective` on the grid, metric "error",
   "smooth_error", and "error" by ``loo_method="exact"``. One fit a point, on a kernel matrix that is
-  formed once and counted. Takes a cost per row.
+  formed once, within the measured time. It takes a cost for each row.
 - `grid_search`: ``GridSearchCV(SVC, cv=5)``, without the final fit. Five fits and five predictions
-  a point, from nothing: no kernel matrix, no start is kept. Takes costs per row, not as a
-  hyperparameter.
+  a point; neither a kernel matrix nor the start of a fit is reused. It takes costs of rows, but not
+  as a hyperparameter.
 - `halving`: ``HalvingGridSearchCV``, the same folds, on all points with few rows and on few points
-  with more. Its cost is divided by all points of the grid, few of which ever see all rows.
+  with more. Its cost is divided by all points of the grid, few of which are fitted on all rows.
 - `optuna_search`: ``OptunaSearchCV``, five folds, as many trials of TPE as the grid has points, in
-  the same ranges. It goes where errors are low, so its points, and the fits it is compared with,
-  are others than the grid's. Its cost contains the sampler's.
+  the same ranges. It prefers points with low errors, so that its points, and the fits it is
+  compared with, differ from those of the grid. Its cost includes that of the sampler.
 - `libsvm`: ``svm_train`` with ``-v 5``: five fits a point in C++, on sparse rows that are converted
   once; where zeros are scattered, as in splice, its products of rows are slow (without zeros, by
   adding 1 to all features, a fit there takes a third). Folds are drawn anew for every point, so
-  points are compared with noise. No costs per row. Built with OpenMP: without a limit of threads
-  its CPU time can be a hundred times more.
+  points are compared with noise. It takes no costs of rows. It is built with OpenMP: without a
+  limit of threads its CPU time can be a hundred times as long.
 - `dlib`: ``cross_validate_trainer`` of ``svm_c_trainer_radial_basis``: five fits a point in C++;
-  folds are blocks of rows in the given order. No costs per row.
+  folds are blocks of rows in the given order. It takes no costs of rows.
 - `opencv`: ``SVM.trainAuto`` searches C for given class weights: one call for each diagonal of the
   grid visits all points, five fits each, and ends with a fit of all rows. The tolerance is
-  LIBSVM's, 1e-3. It does not tell the error it finds, so it cannot choose between class weights:
-  the model is that of equal weights. Single precision; no costs per row.
+  LIBSVM's, 1e-3. It does not report the error it finds, so that it cannot choose between class
+  weights: the model is that of equal weights. It computes in single precision and takes no costs of
+  rows.
 - `liquidsvm`: liquidSVM's ``SVM`` in its ROC scenario, five folds. Its grid is costs times class
   weights, as many as the grid has, over the same range of costs and ratios from 2^-8 to 2^8: not
   the same points. Its SVM has *no offset*, so it is another model. It keeps the kernel matrix of a
   fold and starts every fit from the one before; points are cheap because they come as a grid. Its
   model is the vote of the folds, each with its own best cost for the weight that is picked: a fit
-  of all rows (``RETRAIN_METHOD=0``) predicts one class only in version 1.0.1. No costs per row.
+  of all rows (``RETRAIN_METHOD=0``) predicts one class only in version 1.0.1. It takes no costs of
+  rows.
 """
 
 import contextlib
@@ -57,16 +59,16 @@ from span_hpo.runtime import FloatArray
 
 FOLDS = 5
 _SEED = 0
-_TOLERANCE = 1e-3  # of OpenCV's fits, as in LIBSVM
-_MANY_STEPS = 10_000_000  # of OpenCV's fits: the tolerance ends them
-_VALIDATION_ERROR = 7  # column of what liquidSVM returns of its training
+_TOLERANCE = 1e-3  # for the fits of OpenCV, as in LIBSVM
+_MANY_STEPS = 10_000_000  # so that the tolerance ends the fits of OpenCV
+_VALIDATION_ERROR = 7  # its column in the array that the training of liquidSVM returns
 
 Costs = tuple[float, float]  # C+ and C-
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a peer is given: rows, the width of the kernel, and the costs of either class."""
+    """The task of a peer: rows, the width of the kernel, and the costs of either class."""
 
     X: FloatArray
     y: FloatArray
@@ -85,7 +87,7 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a search ends with.
+    """The result of a search.
 
     Attributes
     ----------
@@ -94,9 +96,9 @@ class Found:
     visited
         Costs of every point that was judged.
     loss
-        What the peer thinks of its pick; None if it does not tell.
+        The peer's own estimate of the error of its pick; None if it does not report one.
     predict
-        The peer's own model, if it leaves one: features to labels.
+        Function from features to labels, if the peer leaves a model of its own.
     """
 
     picked: Costs
@@ -107,20 +109,20 @@ class Found:
 
 @dataclass(frozen=True)
 class Peer:
-    """A search, the package it comes from, and how that is imported.
+    """A search of another package or of ours.
 
     Attributes
     ----------
     title
-        How tables call it.
+        Name in tables.
     distribution
         Name of the package for pip.
     search
-        Function of a task.
+        Function that carries out a task.
     load
-        Imports what the search needs, or raises ImportError.
+        Function that imports what the search needs, or raises ImportError.
     on_grid
-        Whether it visits the points of the grid, and not others.
+        True if the search visits exactly the points of the grid.
     """
 
     title: str
@@ -142,7 +144,7 @@ def _least(points: list[Costs], losses: list[float]) -> Found:
 
 
 def _span(task: Task, **settings: Any) -> Found:
-    """Search by leave-one-out values; ties go where `Evaluation.rank` puts them."""
+    """Search by leave-one-out values; `Evaluation.rank` breaks ties."""
     objective = SpanObjective(task.X, task.y, kernel=RBF(gamma=task.gamma), **settings)
     evaluations = [
         objective.evaluate({"C_1": C_pos, "C_-1": C_neg}, certify=False)
@@ -167,7 +169,7 @@ class TwoCostSVC(SVC):  # type: ignore[misc]  # not typed
     Parameters
     ----------
     gamma
-        Of the RBF kernel.
+        Width of the RBF kernel.
     C_pos, C_neg
         Cost of a row of class +1 and -1.
     """
@@ -178,7 +180,7 @@ class TwoCostSVC(SVC):  # type: ignore[misc]  # not typed
         self.C_neg = C_neg
 
     def fit(self, X: FloatArray, y: FloatArray) -> "TwoCostSVC":
-        """Fit with a cost for each row, that of its class."""
+        """Fit with the cost of its class for each row."""
         super().fit(X, y, np.where(y > 0, self.C_pos, self.C_neg))
         return self
 
@@ -206,7 +208,7 @@ def _libsvm(task: Task) -> Found:
     svmutil = importlib.import_module("libsvm.svmutil")
     problem = svmutil.svm_problem(task.y, task.X)
     settings = f"-q -v {FOLDS} -g {task.gamma!r}"
-    with contextlib.redirect_stdout(io.StringIO()):  # it prints every accuracy
+    with contextlib.redirect_stdout(io.StringIO()):  # LIBSVM prints every accuracy
         losses = [
             1 - svmutil.svm_train(problem, f"{settings} -w1 {C_pos!r} -w-1 {C_neg!r}") / 100
             for C_pos, C_neg in task.points
@@ -242,9 +244,9 @@ def _opencv(task: Task) -> Found:
         model.setType(cv2.ml.SVM_C_SVC)
         model.setKernel(cv2.ml.SVM_RBF)
         model.setGamma(task.gamma)
-        model.setClassWeights(np.array([1.0, step**shift]))  # of -1 and of +1
+        model.setClassWeights(np.array([1.0, step**shift]))  # for -1 and for +1
         model.setTermCriteria((cv2.TERM_CRITERIA_EPS, _MANY_STEPS, _TOLERANCE))
-        # The end of a grid does not belong to it.
+        # OpenCV excludes the end of a grid.
         costs = cv2.ml.ParamGrid_create(negative[0], negative[-1] * math.sqrt(step), step)
         model.trainAuto(X, cv2.ml.ROW_SAMPLE, y, FOLDS, costs, *5 * [as_given], balanced=True)
     C = model.getC()
@@ -280,19 +282,19 @@ def _liquidsvm(task: Task) -> Found:
         gammas=[1 / math.sqrt(task.gamma)],  # its kernel is exp(-|x - z|^2 / gamma^2)
         c_values=_fixed_point(costs),
         weights=_fixed_point(weights),
-        loss_type="0 -1.0 1.0 1.0",  # the error, all rows alike, and not the weighted one
+        loss_type="0 -1.0 1.0 1.0",  # the plain error, not the weighted one
     )
-    # One fold after the other, in each one weight after the other.
+    # Rows are ordered by fold, then by weight, then by cost.
     of_points = model.train().reshape(FOLDS, len(weights), len(costs), -1)
     errors = of_points[..., _VALIDATION_ERROR].mean(axis=0)
     i, j = np.unravel_index(np.argmin(errors), errors.shape)
     loss = float(errors[i, j])
     model.set("weight_number", i + 1)
     model.select()
-    model.set("loss_type", "0")  # the other form is not for tests
+    model.set("loss_type", "0")  # the other form is not allowed in tests
 
     def predict(X: FloatArray) -> FloatArray:
-        any_labels = np.resize([-1.0, 1.0], len(X))  # it wants some, and both
+        any_labels = np.resize([-1.0, 1.0], len(X))  # it needs labels of both classes
         labels: FloatArray = model.test(X, any_labels)[0][:, 0].copy()
         return labels
 
@@ -301,16 +303,17 @@ def _liquidsvm(task: Task) -> Found:
 
 
 def _fixed_point(values: FloatArray) -> list[str]:
-    """Return numbers as liquidSVM reads them: it knows no exponents."""
+    """Return numbers without exponents, which liquidSVM cannot read."""
     return [f"{value:.15f}" for value in values]
 
 
 def _load_liquidsvm() -> ModuleType:
-    """Import liquidSVM 1.0.1, which asks for two things that are gone from Python."""
+    """Import liquidSVM 1.0.1, which needs two things that Python no longer has."""
     sysconfig.get_config_vars().setdefault("SO", sysconfig.get_config_var("EXT_SUFFIX"))
     stub = "pkg_resources" not in sys.modules
     if stub:
-        sys.modules["pkg_resources"] = ModuleType("pkg_resources")  # for its own data sets only
+        # liquidSVM uses it for its own data sets only.
+        sys.modules["pkg_resources"] = ModuleType("pkg_resources")
     try:
         return importlib.import_module("liquidSVM")
     except NameError as error:

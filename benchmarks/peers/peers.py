@@ -1,4 +1,4 @@
-"""What one pair of class costs costs to judge, and what is picked, by other packages and by ours.
+"""Cost of one hyperparameter point in a search by other packages and ours, and what they pick.
 
 Every peer searches the class costs C+ and C- of an SVM with the RBF kernel and gamma = 1/d on the
 training rows, in one process on one thread. `cpu_seconds` is CPU time of the whole search without
@@ -6,8 +6,8 @@ imports and compilation: each peer first searches the corners of the grid. Right
 scikit-learn's ``SVC.fit`` is timed at every point the search has visited; on small sets both are
 repeated, for every peer alike, and the least time counts. `svc_fit_ms` is the median of these fits
 and `fits_seconds` their sum. `ratio_to_fit` is the mean CPU time of a point in median fits;
-`ratio_to_fits`, a sum by a sum, is how many fits at the same points a point is worth. `loss` is
-what the peer thinks of its pick; `test_error` is that of its own model if it leaves one, else of an
+`ratio_to_fits`, a sum by a sum, is how many fits at the same points a point is worth. `loss` is the
+peer's own estimate for its pick; `test_error` is that of its own model if it leaves one, else of an
 ``SVC`` with the costs it picked, fitted on all training rows.
 
 `benchmarks.peers.libraries` says what each peer does. A peer that cannot be imported is left out
@@ -39,10 +39,10 @@ from span_hpo.weighting import COST_RANGE
 
 DATASETS = ["ida_banana", "ida_waveform", "ida_image", "splice"]
 OPTIONS = ("jobs", "quick")
-COSTS: list[float] = COST_RANGE.grid(9)  # of either class: 2^(k/2 - 6), k = 0, 4...32
+COSTS: list[float] = COST_RANGE.grid(9)  # for either class: 2^(k/2 - 6), k = 0, 4...32
 QUICK_COSTS: list[float] = COST_RANGE.grid(3)
-_REPEATS = 3  # of a search and its fits on a small set, of any peer; the least time counts
-_MANY_ROWS = 1000  # from here on once: a search takes seconds
+_REPEATS = 3  # how often a search and its fits are timed on a small set
+_MANY_ROWS = 1000  # with as many rows a search takes seconds and is timed once
 
 
 def run(options: Options) -> ResultFile:
@@ -75,23 +75,23 @@ def run(options: Options) -> ResultFile:
 
 
 def installed() -> list[str]:
-    """Return the keys of the peers that can be imported; say of the others why not."""
+    """Return the keys of the peers that can be imported; print why others cannot."""
     keys = []
     for key, peer in PEERS.items():
         try:
             peer.load()
         except ImportError as error:
-            print(f"{peer.title} is left out, {peer.distribution} is not installed: {error}")
+            print(f"{peer.title} is left out because {peer.distribution} is not installed: {error}")
         else:
             keys.append(key)
     return keys
 
 
 def measure(point: Mapping[str, Any], costs: list[float]) -> dict[str, Any]:
-    """Let one peer search one data set, then fit scikit-learn's model wherever it was."""
+    """Let one peer search one data set, then fit scikit-learn's model at the visited points."""
     split, peer = load(point["dataset"]), PEERS[point["peer"]]
     task = Task(split.X_train, split.y_train, 1 / split.X_train.shape[1], costs)
-    peer.search(Task(task.X, task.y, task.gamma, [costs[0], costs[-1]]))  # loads and compiles
+    peer.search(Task(task.X, task.y, task.gamma, [costs[0], costs[-1]]))  # imports and compiles
     repeats = _REPEATS if len(task.y) < _MANY_ROWS else 1
     found, seconds, fits = _timed(peer, task)
     for _ in range(repeats - 1):
@@ -118,9 +118,9 @@ def measure(point: Mapping[str, Any], costs: list[float]) -> dict[str, Any]:
 
 
 def table(path: Path = RESULTS / "peers.csv") -> str:
-    """Return the cost of a point and the test error of every peer, from the CSV.
+    """Return a table of the cost of a point and the test error of every peer.
 
-    Peers that visit the grid share one time of a fit, the median of theirs: the machine may have
+    Peers that visit the grid share one time of a fit, the median over them: the machine may have
     been busy during the fits of one of them.
     """
     rows = {(row["dataset"], row["peer"]): row for row in read_rows(path)}
@@ -149,7 +149,7 @@ def _cost_and_error(peer: Peer, row: Mapping[str, str] | None, grid_fit_ms: floa
 
 
 def _timed(peer: Peer, task: Task) -> tuple[Found, float, list[float]]:
-    """Return what is found, the CPU time of the search, and that of a fit wherever it was."""
+    """Return the result, the CPU time of the search, and that of a fit at each visited point."""
     start = time.process_time()
     found = peer.search(task)
     seconds = time.process_time() - start

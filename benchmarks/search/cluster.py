@@ -1,8 +1,8 @@
 """What Ray Tune adds to a trial, what a second worker gains, and what ASHA saves.
 
-64 random trials (with the defaults of the objective among them) over both class costs and gamma,
-with 1/8, 1/4, 1/2 and all of the rows as budgets, on a cluster of this machine with two cores. The
-overhead is that of one trial at a time, beside a trainable that does nothing but report the same
+A run has 64 random trials (with the defaults of the objective among them) over both class costs and
+gamma, with 1/8, 1/4, 1/2 and all of the rows as budgets, on a local cluster with two cores. The
+overhead of one trial at a time is compared with that of a trainable that only reports the same
 losses, so that ASHA stops the same trials. Workers are compared by the time from the first finished
 trial to the last. The least of several repeats counts.
 """
@@ -65,7 +65,7 @@ def run(options: Options) -> ResultFile:
 
 
 def table() -> str:
-    """Return what Ray adds and gains, one line for each data set."""
+    """Return a table of overhead, speed-ups and errors, with a line for each data set."""
     lines = [
         [
             row["dataset"],
@@ -99,31 +99,31 @@ def table() -> str:
 
 
 class _Clock(tune.Callback):  # type: ignore[misc]  # not typed
-    """Notes when trials finish."""
+    """A callback that records when trials finish."""
 
     def __init__(self) -> None:
         self.times: list[float] = []
 
     def on_trial_complete(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
-        """Note the time."""
+        """Record the time."""
         self.times.append(time.perf_counter())
 
     @property
     def seconds(self) -> float:
-        """From the first finished trial to the last: without the start of the workers."""
+        """Seconds from the first finished trial to the last, without the start of the workers."""
         return self.times[-1] - self.times[0]
 
 
 class _Trivial(tune.Trainable):  # type: ignore[misc]  # not typed
-    """Reports known losses, and has a checkpoint as every trainable whose actors are reused."""
+    """A trainable that reports known losses; reused actors need its empty checkpoints."""
 
     def setup(self, config: dict[str, Any], *, known: Mapping[Any, Sequence[Any]]) -> None:
-        """Take the losses of all configurations."""
+        """Store the losses of all configurations."""
         self.known = known
         self.reset_config(config)
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
-        """Begin anew."""
+        """Start the reports of a new configuration."""
         self.reports = iter(self.known[_key(new_config)])
         return True
 
@@ -132,10 +132,10 @@ class _Trivial(tune.Trainable):  # type: ignore[misc]  # not typed
         return dict(next(self.reports))
 
     def save_checkpoint(self, checkpoint_dir: str) -> None:
-        """There is nothing to keep."""
+        """Save nothing: there is no state."""
 
     def load_checkpoint(self, checkpoint: Any) -> None:
-        """There is nothing to read."""
+        """Load nothing: there is no state."""
 
 
 def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
         stepwise, _ = _ran(objective, scheduler=None, workers=1)
         known = {_key(result.config): _reports(result) for result in stepwise}
         asha, pairs, trivials = [], [], []
-        for _ in range(_REPEATS):  # in turns: other work on the machine then meets all of them
+        for _ in range(_REPEATS):  # in turn: other work on the machine then affects all of them
             asha.append(_ran(objective, scheduler="asha", workers=1))
             trivials.append(_trivial(objective, known))
             pairs.append(_ran(objective, scheduler="asha", workers=2))
@@ -191,7 +191,7 @@ def _ran(
     workers: int,
     budgets: Sequence[float] = _BUDGETS,
 ) -> tuple[Any, float]:
-    """Return the results of a run, and its seconds from the first finished trial on."""
+    """Return the results of a run, and the seconds from its first finished trial to its last."""
     clock = _Clock()
     with tempfile.TemporaryDirectory() as folder:
         results = tuner(
@@ -206,12 +206,12 @@ def _ran(
             callbacks=[clock],
         ).fit()
         for result in results:
-            assert result.metrics_dataframe is not None  # read before the folder is gone
+            assert result.metrics_dataframe is not None  # read before the folder is removed
     return results, clock.seconds
 
 
 def _trivial(objective: SpanObjective, known: Mapping[Any, Sequence[Any]]) -> float:
-    """Return the seconds of the same trials without any work."""
+    """Return the seconds of the same trials, without any evaluation."""
     clock = _Clock()
     rows = objective.budget_rows(_BUDGETS)
     with tempfile.TemporaryDirectory() as folder:
@@ -243,7 +243,7 @@ def _key(config: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _reports(result: Any) -> list[dict[str, Any]]:
-    """Return the losses of a trial on all budgets, as it has reported them."""
+    """Return the losses of a trial on all budgets, in the form of its reports."""
     frame = result.metrics_dataframe
     last = frame["n_rows"].max()
     return [
@@ -253,9 +253,9 @@ def _reports(result: Any) -> list[dict[str, Any]]:
 
 
 def _evaluation_seconds(results: Any) -> float:
-    """Return the seconds of all evaluations but those of the first trial.
+    """Return the seconds of all evaluations except those of the first trial.
 
-    That one loads compiled code, and the clock starts after it.
+    The first trial loads compiled code, and the clock starts after it.
     """
     spent = [float(result.metrics_dataframe["seconds"].sum()) for result in results]
     return sum(spent[1:])
@@ -266,10 +266,10 @@ def _test_error(results: Any, objective: SpanObjective, split: Split) -> float:
 
 
 def _speed_up_of_processes() -> float:
-    """Return what two processes of pure computation gain over one."""
+    """Return the speed-up of two processes of pure computation."""
     seconds: dict[str, list[float]] = {"one": [], "two": []}
     with multiprocessing.get_context("spawn").Pool(2) as pool:
-        pool.map(compute, [1, 1])  # both processes are up
+        pool.map(compute, [1, 1])  # both processes have started
         for _ in range(_REPEATS):
             start = time.perf_counter()
             for _ in range(2):

@@ -1,9 +1,9 @@
 """How many trials a cluster finishes in a second, simulated from measured costs.
 
-Workers evaluate the budgets of a trial and after each one wait for the driver, which serves them
-one after the other. Evaluation times are those of `scale.csv`, and of ijcnn1 in `large.csv`, in
-proportion to the square of the rows of a budget; what the driver takes for a report is that of the
-trivial trainable of `cluster.csv`. Nodes have 16 cores.
+Workers evaluate the budgets of a trial. After each budget they wait for the driver, which serves
+one worker after the other. Evaluation times are those of `scale.csv`, and of ijcnn1 in `large.csv`,
+in proportion to the square of the rows of a budget. The time of the driver for a report is that of
+the trivial trainable of `cluster.csv`. Nodes have 16 cores.
 """
 
 import heapq
@@ -41,7 +41,7 @@ def run(options: Options) -> ResultFile:
 
 
 def table() -> str:
-    """Return the simulated trials per second, one line for each kind of trial."""
+    """Return a table of simulated trials per second, with a line for each kind of trial."""
     rows = read_rows(RESULTS / "nodes.csv")
     lines = []
     for count in ROWS:
@@ -88,20 +88,20 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
 def simulated(
     stages: list[float], report: float, workers: int, trials: int
 ) -> tuple[int, float, float, float]:
-    """Let workers and a driver run trials of which every second one ends at each stage.
+    """Simulate workers and a driver; every second trial ends at each stage.
 
     Parameters
     ----------
     stages
         Seconds of the evaluation of each budget.
     report
-        Seconds that the driver takes for a report.
+        Seconds of the driver for one report.
     workers, trials
-        How many there are.
+        Number of workers, and of trials that finish.
 
     Returns
     -------
-    Finished trials, seconds, seconds of all evaluations, seconds of the driver.
+    Number of finished trials, and seconds of the run, of all evaluations and of the driver.
     """
     waiting = [(stages[0], worker, 0) for worker in range(workers)]
     heapq.heapify(waiting)
@@ -138,6 +138,6 @@ def _evaluation_seconds(rows: int) -> float:
 
 
 def _report_seconds() -> float:
-    """Return what the driver takes for one report of a trial that ASHA may stop."""
+    """Return the seconds of the driver for one report of a trial that ASHA may stop."""
     rows = {row["dataset"]: row for row in read_rows(RESULTS / "cluster.csv")}
     return float(rows["splice"]["trivial_ms"]) / float(rows["splice"]["reports_per_trial"]) / 1e3

@@ -1,8 +1,9 @@
 """What the adapter adds to a trial, and what a second thread gains.
 
-On splice, in memory, on one BLAS thread. A study with the adapter against a hand-written function
-that calls the objective; a study with two threads against one, beside two processes of pure
-computation against one after the other. Wall time, the least of several repeats.
+Studies in memory on splice, on one BLAS thread. A study with the adapter is compared with one of a
+hand-written function that calls the objective, and a study with two threads with one of a single
+thread. For comparison, two processes of pure computation run at once and one after the other. The
+least wall time of several repeats counts.
 """
 
 import multiprocessing
@@ -28,7 +29,7 @@ from span_hpo.integrations.optuna import OptunaObjective
 DATASETS = ["splice"]
 _TRIALS = 100
 _REPEATS = 3
-COMPUTATION = 6_000_000  # additions, about half a second
+COMPUTATION = 6_000_000  # additions, which take about half a second
 
 
 def run(options: Options) -> ResultFile:
@@ -50,7 +51,7 @@ def run(options: Options) -> ResultFile:
 
 
 def table() -> str:
-    """Return what the adapter and a second thread change."""
+    """Return a table of the overhead and of the speed-ups."""
     row = read_rows(RESULTS / "overhead.csv")[0]
     return markdown_table(
         [
@@ -87,7 +88,7 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
 
     context = multiprocessing.get_context("spawn")
     with context.Pool(2) as pool:
-        pool.map(compute, [1, 1])  # both processes are up
+        pool.map(compute, [1, 1])  # both processes have started
         least = _least(
             {
                 "by_hand": searched(lambda: by_hand),

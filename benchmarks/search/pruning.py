@@ -1,8 +1,8 @@
-"""What budgets and a pruner save: evaluation time and test error with and without them.
+"""Evaluation time and test error of a search with budgets and a pruner, and without.
 
-The search of `search.py` with the metric "error", and the same with 1/8, 1/4, 1/2 and all
-of the rows, where only the best tenth of the trials passes a budget. Sum of the wall time of all
-evaluations, of every budget.
+The search is that of `benchmarks.search.search` with the metric "error". With budgets, a trial is
+evaluated on 1/8, 1/4, 1/2 and all of the rows, and only the best tenth of the trials passes a
+budget. The time is the sum of the wall times of all evaluations, including those of small budgets.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from span_hpo import Evaluation, SpanObjective
 from span_hpo.integrations.optuna import OptunaObjective
 
 BUDGETS = (0.125, 0.25, 0.5, 1.0)
-KEPT = 10.0  # percent of the trials
+KEPT = 10.0  # percent of the trials that pass a budget
 
 
 def run(options: Options) -> ResultFile:
@@ -47,7 +47,7 @@ def run(options: Options) -> ResultFile:
 
 
 def table() -> str:
-    """Return what budgets save, as means over seeds."""
+    """Return a table of times and test errors, as means over seeds."""
     rows = read_rows(RESULTS / "pruning.csv")
     columns = {
         "evaluation time with / without pruning": ("pruned_share_of_time", ".2f"),
@@ -68,7 +68,7 @@ def table() -> str:
 
 
 class _Timed(OptunaObjective):
-    """Adds up the time of all evaluations, also of budgets that a trial passes."""
+    """An objective that sums the times of all evaluations, including those of small budgets."""
 
     def __init__(self, objective: SpanObjective, **settings: Any) -> None:
         super().__init__(objective, **settings)

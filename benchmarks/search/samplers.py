@@ -1,11 +1,12 @@
-"""Optuna's samplers with 50, 100 and 200 trials beside the paper's grid of 1,089 points.
+"""Optuna's samplers with 50, 100 and 200 trials, compared with a grid of 1,089 points.
 
-Class costs in 2^-6...2^10; gamma = 1/d (a grid of 33 x 33 points) or searched in 2^-6...2^4 (9
-widths and 11 x 11 costs); first split of each set, features scaled to [0, 1]. Test error of the
-model with the least loss; of several minima the one with the lower smooth error counts, then that
-with fewer support vectors. Wall time of the search and of its evaluations, and CPU time of the
-search, on one thread. TPE and CMA-ES with three seeds; GP, which needs PyTorch, with one, because
-its own time is half a minute for 200 trials.
+Class costs are searched in 2^-6...2^10. The width gamma is 1/d (the grid of the span paper, 33 x 33
+points) or searched in 2^-6...2^4 (9 widths and 11 x 11 costs). Each search uses the first split of
+a set, with features scaled to [0, 1]. The test error is that of the model with the least loss;
+among several minima the one with the lowest smooth error counts, then the one with the fewest
+support vectors. The wall time of the search and of its evaluations and the CPU time of the search
+are measured on one thread. TPE and CMA-ES run with three seeds; GP, which needs PyTorch, with one,
+because it takes half a minute for 200 trials, evaluations not counted.
 """
 
 import functools
@@ -35,7 +36,7 @@ from span_hpo import RBF, SpanObjective
 from span_hpo.integrations.optuna import OptunaObjective, best_trial, params_of
 from span_hpo.space import Params
 
-DATASETS = list(PAPER[:8])  # those with less than 2,000 training rows and costs by class
+DATASETS = list(PAPER[:8])  # with class costs and less than 2,000 training rows
 OPTIONS = ("jobs", "quick")
 METRICS = ("error", "smooth_error")
 FIXED, SEARCHED = SPACES = ("gamma fixed", "gamma searched")
@@ -45,18 +46,18 @@ _FIGURES = ("test_error", "loss", "seconds", "evaluation_s", "cpu_s")
 
 @dataclass(frozen=True)
 class Scope:
-    """How much is searched.
+    """Extent of the comparison.
 
     Attributes
     ----------
     datasets
-        Names.
+        Names of the data sets.
     trials
         Numbers of trials after which a sampler's best model is tested, increasing.
     points
         Number of values of each hyperparameter on the grid, by space.
     seeds
-        Seeds by sampler.
+        Seeds of each sampler.
     """
 
     datasets: list[str]
@@ -66,11 +67,11 @@ class Scope:
 
     @property
     def stages(self) -> dict[str, list[str]]:
-        """What ends the names of the columns in use, by search."""
+        """Last parts of the names of the columns that each search fills."""
         return {"grid": ["grid"]} | {name: [str(n) for n in self.trials] for name in SAMPLERS}
 
     def keys(self) -> list[dict[str, Any]]:
-        """Return the key of every row; a grid has no seed."""
+        """Return the keys of all rows; a grid has no seed."""
         searches = [("grid", ""), *((name, s) for name in SAMPLERS for s in self.seeds[name])]
         return [
             {"dataset": name, "space": space, "metric": metric, "search": search, "seed": seed}
@@ -113,7 +114,7 @@ def run(options: Options) -> ResultFile:
 
 
 def table() -> str:
-    """Return what every search finds and takes, over all data sets."""
+    """Return a table of test errors and times of every search, over all data sets."""
     rows = read_rows(RESULTS / "samplers.csv")
     lines = []
     for space, (search, stages) in product(SPACES, FULL.stages.items()):
@@ -139,7 +140,7 @@ def table() -> str:
 
 
 def details_table(metric: str = "smooth_error") -> str:
-    """Return the test error of each search with all its trials, and its time, for each data set."""
+    """Return a table of test error and time after all trials, with a line for each data set."""
     rows = read_rows(RESULTS / "samplers.csv")
     last = {search: stages[-1] for search, stages in FULL.stages.items()}
     found = {
@@ -188,7 +189,7 @@ def space_objective(name: str, space: str, metric: Any) -> SpanObjective:
 def _grid_figures(
     name: str, space: str, points: tuple[tuple[str, int], ...]
 ) -> dict[str, dict[str, Any]]:
-    """Evaluate a grid once, and return the figures of what each metric picks."""
+    """Evaluate a grid once, and return the figures of the point that each metric picks."""
     objective = _warm(space_objective(name, space, METRICS))
     values = objective.grid(dict(points))
     start, cpu_start = time.perf_counter(), time.process_time()
@@ -199,7 +200,7 @@ def _grid_figures(
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
     figures = {}
     for metric in METRICS:
-        # As `Evaluation.rank`, which is that of the first metric.
+        # `Evaluation.rank` does the same for the first metric only.
         best = min(evaluations, key=lambda e: (e.losses[metric], e.smooth_error, e.n_support))
         figures[metric] = {
             "test_error_grid": model_error(name, objective.fit_model(best.params)),
@@ -215,7 +216,7 @@ def _grid_figures(
 def _search_figures(trials: tuple[int, ...], point: Mapping[str, Any]) -> dict[str, Any]:
     """Search, and return the figures after each number of trials."""
     if point["search"] == "gp":
-        # Optuna imports it late, when the threads of all libraries have been limited already.
+        # Optuna imports PyTorch late, when the threads of all libraries are already limited.
         importlib.import_module("torch").set_num_threads(1)
     name = point["dataset"]
     objective = _warm(space_objective(name, point["space"], point["metric"]))
@@ -245,14 +246,14 @@ def _search_figures(trials: tuple[int, ...], point: Mapping[str, Any]) -> dict[s
 
 
 def _warm(objective: SpanObjective) -> SpanObjective:
-    """Evaluate the middle of the space, so that what is compiled or imported is there."""
+    """Evaluate the middle of the space, so that all code is imported and compiled."""
     middle: Params = {name: part.grid(1)[0] for name, part in objective.space.items()}
     objective.evaluate(middle)
     return objective
 
 
 def _evaluation_seconds(study: optuna.Study) -> dict[tuple[Any, ...], float]:
-    """Return the time of every evaluation by its point: the same one is evaluated once."""
+    """Return the time of each evaluation by its point; equal points are evaluated once."""
     return {
         tuple(trial.params.values()): trial.user_attrs["seconds"]
         for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))

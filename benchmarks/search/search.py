@@ -1,8 +1,8 @@
-"""What a search with Optuna finds, and what it costs beside a grid search with cross-validation.
+"""What a search with Optuna finds and costs, compared with cross-validated grid search.
 
-TPE over both class costs, 2^-6...2^10, and gamma, 2^-6...2^4; first split of each set, features
-scaled to [0, 1]. Test error of the model that `best_model` picks after 50 and 150 trials. Wall
-time on one BLAS thread; `GridSearchCV` runs over 5 x 5 x 6 points of the same space.
+TPE searches both class costs, 2^-6...2^10, and gamma, 2^-6...2^4, on the first split of each set
+with features scaled to [0, 1]. The test error is that of the model that `best_model` picks after 50
+and 150 trials. Wall time on one BLAS thread; `GridSearchCV` has 5 x 5 x 6 points of the same space.
 """
 
 import functools
@@ -58,7 +58,7 @@ def run_searches(options: Options) -> ResultFile:
 
 
 def run_rivals(options: Options) -> ResultFile:
-    """Search the same space by grid search, and cross-validate where Optuna was."""
+    """Run a grid search of the same space, and cross-validate the points that Optuna visited."""
     return complete_csv(
         options.folder / "search_rivals.csv",
         combinations(dataset=options.datasets or DATASETS),
@@ -76,7 +76,7 @@ def run_rivals(options: Options) -> ResultFile:
 
 
 def table() -> str:
-    """Return the test error of what searches find, beside grids."""
+    """Return a table of the test errors after searches and on grids."""
     rows = read_rows(RESULTS / "search.csv")
     against = {row["dataset"]: row for row in read_rows(RESULTS / "search_rivals.csv")}
     grids = read_rows(RESULTS / "weighted.csv")
@@ -96,7 +96,7 @@ def table() -> str:
 
 
 def time_table() -> str:
-    """Return the wall time of a search, beside a grid search and cross-validation."""
+    """Return a table of the wall times of a search, a grid search and cross-validation."""
     lines = []
     for row in read_rows(RESULTS / "search_rivals.csv"):
         found, on_grid, evaluations, folds = (

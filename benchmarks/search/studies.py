@@ -17,7 +17,7 @@ WIDTHS = Float(2.0**-6, 2.0**4, log=True)  # gamma, where it is searched
 
 @functools.lru_cache(maxsize=1)
 def first_split(name: str) -> Split:
-    """Return the first split of a data set; the last one asked for is kept."""
+    """Return the first split of a data set; the one returned last is kept in memory."""
     return load(name)
 
 

@@ -144,7 +144,7 @@ def test_pairs_agree_with_the_digits():
 
 
 @with_data
-def test_wrong_arguments_are_told():
+def test_wrong_arguments_are_named():
     """A split, a number of rows or a name that is not there is named with what is."""
     with pytest.raises(ValueError, match=r"`split` must be between 0 and 9 for 'bank', got 10"):
         load("bank", split=10)
@@ -166,7 +166,7 @@ def test_rows_go_on_from_the_drawn_ones():
     assert len(many.y_test) == 7824
 
 
-def test_missing_data_are_told(monkeypatch, tmp_path):
+def test_missing_data_are_named(monkeypatch, tmp_path):
     """Without the folder, or with a wrong name, the loader says what it needs."""
     monkeypatch.setenv("SPAN_HPO_DATA", str(tmp_path / "nothing"))
     with pytest.raises(FileNotFoundError, match="set SPAN_HPO_DATA to a folder"):

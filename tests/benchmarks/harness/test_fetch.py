@@ -31,7 +31,7 @@ def two_files(server):
 
 
 def test_fetched_once(server, cache, capsys):
-    """A set is downloaded with a word about it, and a second call makes no request."""
+    """A download is announced, and a second call makes no request."""
     source = two_files(server)
     arrays = fetched("tiny", source)
     np.testing.assert_array_equal(arrays["X"], [[5, 1.5, 0], [0, 0.5, 0], [1, 0, 0], [2, 0, 0]])
@@ -57,7 +57,7 @@ def test_the_loader_fetches_on_first_use(server, cache, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"rows": 5}, "'rows': 5.*got.*'rows': 4"),
         ({"features": 2}, "'features': 2.*got.*'features': 3"),
@@ -66,9 +66,9 @@ def test_the_loader_fetches_on_first_use(server, cache, monkeypatch):
         ({"train_classes": {-1: 1, 1: 2}}, r"{-1: 1, 1: 2}.*got.*{-1: 2, 1: 1}"),
     ],
 )
-def test_other_contents_are_refused(server, cache, wrong, told):
+def test_other_contents_are_refused(server, cache, wrong, message):
     """Counts that differ are an error that names the source and both counts; nothing is kept."""
-    with pytest.raises(ValueError, match=f"'tiny' from http.*/tiny.*must have.*{told}"):
+    with pytest.raises(ValueError, match=f"'tiny' from http.*/tiny.*must have.*{message}"):
         fetch("tiny", replace(two_files(server), **wrong))
     assert not cache.exists()
 
@@ -86,7 +86,7 @@ def test_an_interrupted_download_leaves_nothing(server, cache):
     assert len(fetched("tiny", source)["y"]) == 4
 
 
-def test_an_address_that_is_gone_is_told(server, cache):
+def test_a_missing_address_is_named(server, cache):
     """A missing file and a server that is not there are the same kind of error."""
     source = two_files(server)
     del server.contents["/tiny"]

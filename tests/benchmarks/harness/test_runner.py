@@ -56,7 +56,7 @@ def test_a_later_run_goes_on(tmp_path, capsys):
         "b0.1",
         "b0.015625",
     ]
-    assert "2 of 4 points are there" in capsys.readouterr().out
+    assert "x.csv already has 2 of 4 points" in capsys.readouterr().out
 
 
 def test_points_are_all_combinations():
@@ -85,8 +85,8 @@ def test_a_csv_is_completed(tmp_path):
     assert [row["value"] for row in again.rows] == ["10", "20"]
 
 
-def tell_process(point):
-    """Say who measures: with several jobs a function of a module."""
+def own_process(point):
+    """Return the number of the process that measures; several jobs need a function of a module."""
     return {"value": os.getpid()}
 
 
@@ -94,13 +94,13 @@ def test_several_processes_keep_the_order(tmp_path):
     """With two jobs rows come in the order of the points, and none from this process."""
     points = [{"name": "a", "C": C} for C in range(12)]
     file = results(tmp_path / "x.csv")
-    file.complete(points, tell_process, jobs=2)
+    file.complete(points, own_process, jobs=2)
     assert [row["C"] for row in file.rows] == [str(C) for C in range(12)]
     assert str(os.getpid()) not in {row["value"] for row in file.rows}
 
 
 def report_and_sleep(point):
-    """Leave the number of this process in a file, and take long."""
+    """Create a file named by the number of this process, then sleep."""
     (Path(point["name"]) / str(os.getpid())).touch()
     time.sleep(600)
 
@@ -117,11 +117,10 @@ if __name__ == "__main__":
 """
     script = tmp_path / "run.py"
     script.write_text(run)
-    root = ROOT
     started = subprocess.Popen(
         [sys.executable, script],
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root)},
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         stderr=subprocess.DEVNULL,
     )
 

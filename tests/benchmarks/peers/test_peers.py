@@ -12,15 +12,15 @@ from tests.benchmarks.data_sets import with_data
 
 @with_data
 def test_quick_run_has_a_row_for_every_installed_peer(tmp_path, capsys, monkeypatch):
-    """Who is installed is measured; who is not is told, with the reason, and has no row."""
+    """Installed peers are measured; for others the reason is printed, and they have no row."""
     absent = replace(PEERS["dlib"], title="Absent", load=importer("no_such_package_of_anyone"))
     monkeypatch.setitem(PEERS, "absent", absent)
     found = peers.run(Options(quick=True, folder=tmp_path))
-    told = capsys.readouterr().out
-    assert "Absent is left out, dlib is not installed: No module named 'no_such" in told
+    printed = capsys.readouterr().out
+    assert "Absent is left out because dlib is not installed: No module named 'no_such" in printed
     measured = [row["peer"] for row in found.rows]
     for key, peer in PEERS.items():
-        assert (key in measured) != (f"{peer.title} is left out" in told), key
+        assert (key in measured) != (f"{peer.title} is left out" in printed), key
     assert {"span_rule", "span_smooth", "span_exact", "grid_search", "halving"} <= set(measured)
     assert {row["dataset"] for row in found.rows} == {peers.DATASETS[0]}
     for row in found.rows:
