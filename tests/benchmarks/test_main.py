@@ -1,5 +1,6 @@
 """The command line of the benchmarks."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,16 @@ def test_every_benchmark_is_listed_where_it_stands():
     found["papers"].remove("weighted_points")
     assert found.pop("harness") == set()
     assert found == {folder: set(names) for folder, names in command_line.BENCHMARKS.items()}
+
+
+def test_the_readme_lists_every_benchmark_and_csv():
+    """Commands stand in the order of `all`, and every committed CSV is named."""
+    text = (ROOT / "benchmarks" / "README.md").read_text()
+    assert re.findall(r"^\| `(\w+)` \|.*\|.*\|$", text, flags=re.MULTILINE) == NAMES
+    assert set(re.findall(r"`(\w+\.csv)`", text)) == {
+        path.name for path in runner.RESULTS.glob("*.csv")
+    }
+    assert all(len(line) <= 100 for line in text.splitlines())
 
 
 @pytest.mark.parametrize("name", NAMES)
