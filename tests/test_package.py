@@ -57,7 +57,7 @@ LAYOUT = {
         "encoding",
         "predictor",
     ],
-    "search": ["written"],
+    "search": ["written", "names", "budgets"],
     "integrations.optuna": ["spaces", "workers", "trials", "studies", "selection"],
     "estimators": ["scaling", "span_svc", "learner"],
     "integrations.ray": ["spaces", "trainable", "searchers", "selection", "tuners"],

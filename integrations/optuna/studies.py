@@ -33,15 +33,16 @@ from sqlalchemy.exc import SQLAlchemyError
 from span_hpo.integrations.optuna.spaces import enqueue_defaults
 from span_hpo.integrations.optuna.trials import OptunaObjective, check_study
 from span_hpo.objective import SpanObjective
+from span_hpo.search import PRUNERS, SAMPLERS
 
-SAMPLERS: dict[str, Callable[..., BaseSampler]] = {
+SAMPLER_OF_NAME: dict[str, Callable[..., BaseSampler]] = {
     "tpe": TPESampler,
     "random": RandomSampler,
     "qmc": QMCSampler,
     "cmaes": CmaEsSampler,
     "gp": GPSampler,
 }
-PRUNERS: dict[str, Callable[[], optuna.pruners.BasePruner]] = {
+PRUNER_OF_NAME: dict[str, Callable[[], optuna.pruners.BasePruner]] = {
     "none": NopPruner,
     "median": MedianPruner,
     "percentile": lambda: PercentilePruner(10.0),  # the best tenth goes on
@@ -138,7 +139,7 @@ def new_study(
     if by_name:
         sampler = _new_sampler(by_name, seed)
     if pruner is None or isinstance(pruner, str):
-        pruner = _by_name("pruner", PRUNERS, pruner or "none")()
+        pruner = PRUNER_OF_NAME[_known_name("pruner", PRUNERS, pruner or "none")]()
     with _quiet():
         study = optuna.create_study(
             sampler=sampler,
@@ -221,14 +222,13 @@ def _check_journal(path: Path) -> None:
 def _new_sampler(name: str, seed: int | None) -> BaseSampler:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
-        sampler: BaseSampler = _by_name("sampler", SAMPLERS, name)(seed=seed)
-    return sampler
+        return SAMPLER_OF_NAME[_known_name("sampler", SAMPLERS, name)](seed=seed)
 
 
-def _by_name(argument: str, known: dict[str, Any], name: str) -> Any:
+def _known_name(argument: str, known: Sequence[str], name: str) -> str:
     if name not in known:
         raise ValueError(f"`{argument}` must be one of Optuna's or of {list(known)}, got {name!r}.")
-    return known[name]
+    return name
 
 
 @contextlib.contextmanager

@@ -9,8 +9,8 @@ from ray import tune
 
 from span_hpo.integrations.ray.spaces import config_params
 from span_hpo.objective import SpanObjective
+from span_hpo.search import DEFAULT_BUDGETS, budgets_to_all_rows
 
-BUDGETS = (0.125, 0.25, 0.5, 1.0)  # shares of the rows
 LOSS, ROWS = "loss", "n_rows"
 _STATE = "state.json"
 
@@ -31,11 +31,11 @@ class SpanTrainable(tune.Trainable):  # type: ignore[misc]  # not typed
         config: dict[str, Any],
         *,
         objective: SpanObjective,
-        budgets: Sequence[float] = BUDGETS,
+        budgets: Sequence[float] = DEFAULT_BUDGETS,
     ) -> None:
-        """Take the objective; see `checked_budgets` for the budgets."""
+        """Take the objective; see `budgets_to_all_rows` for the budgets."""
         self.objective = objective
-        self.budgets = checked_budgets(objective, budgets)
+        self.budgets = budgets_to_all_rows(objective, budgets)
         self.reset_config(config)
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
@@ -69,28 +69,3 @@ class SpanTrainable(tune.Trainable):  # type: ignore[misc]  # not typed
                 f"{list(self.budgets)}."
             )
         self.reports = state["reports"]
-
-
-def checked_budgets(objective: SpanObjective, budgets: Sequence[float]) -> tuple[int, ...]:
-    """Return increasing numbers of rows that end with all of them.
-
-    Parameters
-    ----------
-    objective
-        What is evaluated.
-    budgets
-        Numbers of rows, or shares of all rows.
-
-    Raises
-    ------
-    ValueError
-        If they do not increase, do not end with all rows, or the first has too few rows to hold
-        all classes.
-    """
-    rows = objective.budget_rows(budgets)
-    if rows[-1] != len(objective.data):
-        raise ValueError(
-            f"`budgets` must end with all {len(objective.data)} rows, got {list(budgets)}, which "
-            f"is {list(rows)} rows."
-        )
-    return rows

@@ -2,7 +2,7 @@
 
 import json
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,20 +21,19 @@ from ray.tune.search import BasicVariantGenerator, SearchAlgorithm, Searcher
 
 from span_hpo.integrations.ray.searchers import StudySearch
 from span_hpo.integrations.ray.spaces import nearest_config, search_space
-from span_hpo.integrations.ray.trainable import (
-    BUDGETS,
-    LOSS,
-    ROWS,
-    SpanTrainable,
-    checked_budgets,
-)
+from span_hpo.integrations.ray.trainable import LOSS, ROWS, SpanTrainable
 from span_hpo.io import write_text
 from span_hpo.objective import SpanObjective, check_same
 from span_hpo.runtime import real, whole
-from span_hpo.search import written_grid, written_params
+from span_hpo.search import (
+    DEFAULT_BUDGETS,
+    SCHEDULERS,
+    SEARCHES,
+    budgets_to_all_rows,
+    written_grid,
+    written_params,
+)
 
-SCHEDULERS = ("asha", "hyperband", "median", "pbt")
-SEARCHES = ("optuna", "random", "grid")
 _FACTOR = 2  # of these budgets half of the trials go on to the next
 _PATIENCE = 5.0  # seconds until a cluster must answer
 _STEPS = "training_iteration"  # Ray's count of reports
@@ -103,7 +102,7 @@ def tuner(
         has been started then.
     """
     if budgets is None:
-        budgets = (1.0,) if scheduler is None else BUDGETS
+        budgets = (1.0,) if scheduler is None else DEFAULT_BUDGETS
     rows, cpus = _checked(objective, budgets, cpus_per_trial)
     num_samples = whole("num_samples", num_samples, at_least=1)
     max_failures = whole("max_failures", max_failures, at_least=-1)  # -1: as often as it takes
@@ -221,7 +220,7 @@ def restored_tuner(
     if "objective" in noted and isinstance(objective, SpanObjective):
         check_same(f"the run {path}", noted["objective"], objective.description())
     if budgets is None:
-        budgets = noted.get("budgets", BUDGETS)
+        budgets = noted.get("budgets", DEFAULT_BUDGETS)
     rows, cpus = _checked(objective, budgets, cpus_per_trial)
     return tune.Tuner.restore(
         path, trainable=_trainable(objective, rows, cpus), resume_errored=True
@@ -258,7 +257,7 @@ def _checked(
             f"or metric cannot be pickled: {error}."
         ) from error
     cpus = real("cpus_per_trial", cpus_per_trial, above=0)
-    return checked_budgets(objective, budgets), cpus
+    return budgets_to_all_rows(objective, budgets), cpus
 
 
 def _trainable(objective: SpanObjective, rows: tuple[int, ...], cpus: float) -> Any:
@@ -271,55 +270,91 @@ def _scheduler(objective: SpanObjective, scheduler: Any, rows: tuple[int, ...]) 
     """Return Ray's scheduler of this name."""
     if scheduler is None or isinstance(scheduler, TrialScheduler):
         return scheduler
-    if scheduler == "asha":
-        return ASHAScheduler(
-            time_attr=ROWS, grace_period=rows[0], max_t=rows[-1], reduction_factor=_FACTOR
+    if scheduler not in SCHEDULERS:
+        raise ValueError(
+            f"`scheduler` must be one of {list(SCHEDULERS)}, a scheduler of Ray or None, got "
+            f"{scheduler!r}."
         )
-    if scheduler == "hyperband":
-        return HyperBandScheduler(time_attr=_STEPS, max_t=len(rows), reduction_factor=_FACTOR)
-    if scheduler == "median":
-        return MedianStoppingRule(time_attr=ROWS, grace_period=rows[0], hard_stop=True)
-    if scheduler == "pbt":
-        return PopulationBasedTraining(
-            time_attr=_STEPS,
-            perturbation_interval=1,
-            # Numbers are multiplied, and moved back into their range; options are exchanged.
-            hyperparam_mutations={
-                name: list(domain.categories) if hasattr(domain, "categories") else domain
-                for name, domain in search_space(objective).items()
-            },
-            custom_explore_fn=partial(nearest_config, objective),
-        )
-    raise ValueError(
-        f"`scheduler` must be one of {list(SCHEDULERS)}, a scheduler of Ray or None, got "
-        f"{scheduler!r}."
+    return SCHEDULER_OF_NAME[scheduler](objective, rows)
+
+
+def _asha(_: SpanObjective, rows: tuple[int, ...]) -> TrialScheduler:
+    return ASHAScheduler(
+        time_attr=ROWS, grace_period=rows[0], max_t=rows[-1], reduction_factor=_FACTOR
     )
+
+
+def _hyperband(_: SpanObjective, rows: tuple[int, ...]) -> TrialScheduler:
+    return HyperBandScheduler(time_attr=_STEPS, max_t=len(rows), reduction_factor=_FACTOR)
+
+
+def _median(_: SpanObjective, rows: tuple[int, ...]) -> TrialScheduler:
+    return MedianStoppingRule(time_attr=ROWS, grace_period=rows[0], hard_stop=True)
+
+
+def _population(objective: SpanObjective, _: tuple[int, ...]) -> TrialScheduler:
+    return PopulationBasedTraining(
+        time_attr=_STEPS,
+        perturbation_interval=1,
+        # Numbers are multiplied, and moved back into their range; options are exchanged.
+        hyperparam_mutations={
+            name: list(domain.categories) if hasattr(domain, "categories") else domain
+            for name, domain in search_space(objective).items()
+        },
+        custom_explore_fn=partial(nearest_config, objective),
+    )
+
+
+SCHEDULER_OF_NAME: dict[str, Callable[[SpanObjective, tuple[int, ...]], TrialScheduler]] = {
+    "asha": _asha,
+    "hyperband": _hyperband,
+    "median": _median,
+    "pbt": _population,
+}
 
 
 def _search(
     objective: SpanObjective, search: Any, num_samples: int, seed: int | None
 ) -> tuple[Any, dict[str, Any], int]:
     """Return the search algorithm, the space that it is given, and its number of samples."""
-    space = objective.space
     if isinstance(search, StudySearch):
         return search, {}, num_samples
     if isinstance(search, Searcher | SearchAlgorithm):
         return search, search_space(objective), num_samples
-    if search == "optuna":
-        return StudySearch(objective, seed=seed), {}, num_samples
-    if search == "random":
-        starts = [written_params(space, params) for params in objective.defaults()]
-        algorithm = BasicVariantGenerator(
-            points_to_evaluate=starts[:num_samples], random_state=seed
+    if search not in SEARCHES:
+        raise ValueError(
+            f"`search` must be one of {list(SEARCHES)} or a search algorithm of Ray, got "
+            f"{search!r}."
         )
-        return algorithm, search_space(objective), num_samples
-    if search == "grid":
-        points = max(1, int(num_samples ** (1 / max(1, len(space))) * (1 + 1e-9)))
-        values = written_grid(space, objective.grid(points))
-        return None, {name: tune.grid_search(list(grid)) for name, grid in values.items()}, 1
-    raise ValueError(
-        f"`search` must be one of {list(SEARCHES)} or a search algorithm of Ray, got {search!r}."
-    )
+    return SEARCH_OF_NAME[search](objective, num_samples, seed)
+
+
+def _study_search(
+    objective: SpanObjective, num_samples: int, seed: int | None
+) -> tuple[Any, dict[str, Any], int]:
+    return StudySearch(objective, seed=seed), {}, num_samples
+
+
+def _random_search(
+    objective: SpanObjective, num_samples: int, seed: int | None
+) -> tuple[Any, dict[str, Any], int]:
+    starts = [written_params(objective.space, params) for params in objective.defaults()]
+    algorithm = BasicVariantGenerator(points_to_evaluate=starts[:num_samples], random_state=seed)
+    return algorithm, search_space(objective), num_samples
+
+
+def _grid_search(
+    objective: SpanObjective, num_samples: int, _: int | None
+) -> tuple[Any, dict[str, Any], int]:
+    space = objective.space
+    points = max(1, int(num_samples ** (1 / max(1, len(space))) * (1 + 1e-9)))
+    values = written_grid(space, objective.grid(points))
+    return None, {name: tune.grid_search(list(grid)) for name, grid in values.items()}, 1
+
+
+SEARCH_OF_NAME: dict[
+    str, Callable[[SpanObjective, int, int | None], tuple[Any, dict[str, Any], int]]
+] = {"optuna": _study_search, "random": _random_search, "grid": _grid_search}
 
 
 def _absolute(path: Any) -> str:

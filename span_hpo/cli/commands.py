@@ -39,15 +39,12 @@ from span_hpo.loo import METHODS
 from span_hpo.metrics import METRICS
 from span_hpo.objective import Evaluation, SpanObjective
 from span_hpo.runtime import Array, real, whole
+from span_hpo.search import DEFAULT_BUDGETS, PRUNERS, SAMPLERS, SCHEDULERS
 from span_hpo.solver import DualSolution, PairwiseSolution, is_wrong
 from span_hpo.weighting import ClassCosts, PowerScore, SigmoidScore, UniformCost
 
 _MOST_SUPPORT = 2000  # support vectors, up to which their matrix is factored for an estimate
 WEIGHTINGS = ("class", "uniform", "sigmoid", "power", "class*sigmoid", "class*power")
-_SAMPLERS = ("tpe", "random", "qmc", "cmaes", "gp")
-_PRUNERS = ("none", "median", "percentile", "halving", "hyperband")
-_SCHEDULERS = ("none", "asha", "hyperband", "median", "pbt")
-_SHARES = (0.125, 0.25, 0.5, 1.0)  # of the rows: budgets, if trials can be ended there
 _MOST_REFITS = 1000  # rows up to which brute force is done unasked
 _MOST_SUSPECTS = 10
 _WRONG_INPUT, _FAILED, _INTERRUPTED = 2, 1, 130
@@ -175,8 +172,8 @@ _refit = click.option(
 @click.option("--loo-method", type=click.Choice(list(METHODS)), default="span", show_default=True)
 @click.option("--trials", type=int, default=50, show_default=True, help="Of the study in all.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="No trial begins after it.")
-@click.option("--sampler", type=click.Choice(_SAMPLERS), default="tpe", show_default=True)
-@click.option("--pruner", type=click.Choice(_PRUNERS), help="Of Optuna.  [default: none]")
+@click.option("--sampler", type=click.Choice(SAMPLERS), default="tpe", show_default=True)
+@click.option("--pruner", type=click.Choice(PRUNERS), help="Of Optuna.  [default: none]")
 @click.option(
     "--budgets",
     metavar="NUMBERS",
@@ -196,7 +193,9 @@ _refit = click.option(
 @click.option("--out", type=click.Path(path_type=Path), default="model", show_default=True)
 @click.option("--force", is_flag=True, help="Replace a model and begin a study anew.")
 @click.option("--engine", type=click.Choice(["optuna", "ray"]), default="optuna", show_default=True)
-@click.option("--scheduler", type=click.Choice(_SCHEDULERS), help="Of Ray.  [default: none]")
+@click.option(
+    "--scheduler", type=click.Choice(["none", *SCHEDULERS]), help="Of Ray.  [default: none]"
+)
 @click.option("--address", help="Cluster of Ray; auto joins a running one.  [default: local]")
 @click.option("--cpus-per-trial", type=float, help="Cores of a trial of Ray.  [default: 1]")
 @_json
@@ -617,7 +616,7 @@ def _engine(out: Path, settings: dict[str, Any]) -> Engine:
     if by_ray:
         return _ray_engine(out, settings, common | {"jobs": jobs})
     pruner = settings["pruner"] or "none"
-    default = (1.0,) if pruner == "none" else _SHARES
+    default = (1.0,) if pruner == "none" else DEFAULT_BUDGETS
     return OptunaEngine(
         place=settings["storage"] or str(out.with_name(out.name + ".journal")),
         sampler=settings["sampler"],

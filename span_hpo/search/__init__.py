@@ -1,5 +1,18 @@
 """The words that all adapters share."""
 
+from span_hpo.search.budgets import DEFAULT_BUDGETS, budgets_to_all_rows
+from span_hpo.search.names import PRUNERS, SAMPLERS, SCHEDULERS, SEARCHES
 from span_hpo.search.written import option_labels, read_params, written_grid, written_params
 
-__all__ = ["option_labels", "read_params", "written_grid", "written_params"]
+__all__ = [
+    "DEFAULT_BUDGETS",
+    "PRUNERS",
+    "SAMPLERS",
+    "SCHEDULERS",
+    "SEARCHES",
+    "budgets_to_all_rows",
+    "option_labels",
+    "read_params",
+    "written_grid",
+    "written_params",
+]

@@ -330,15 +330,6 @@ def test_samplers_and_pruners(capsys):
     assert journal.count('"state":2') > 0  # pruned
 
 
-def test_names_are_those_of_the_adapters():
-    """The choices of the options, which load no framework, are what the adapters know."""
-    from span_hpo.cli import commands as cli
-    from span_hpo.integrations.optuna.studies import PRUNERS, SAMPLERS
-
-    assert tuple(SAMPLERS) == cli._SAMPLERS
-    assert tuple(PRUNERS) == cli._PRUNERS
-
-
 def test_loo_shows_every_estimate(capsys):
     """The table holds what the objective says, and the bounds contain the exact error."""
     settings = ("rows.csv", "--target", "label", *NOT_FEATURES, "--C", "4", "--gamma", "2")

@@ -41,6 +41,8 @@ from span_hpo.integrations.ray import (  # noqa: E402
     search_space,
     tuner,
 )
+from span_hpo.integrations.ray.tuners import SCHEDULER_OF_NAME, SEARCH_OF_NAME  # noqa: E402
+from span_hpo.search import SCHEDULERS, SEARCHES  # noqa: E402
 from tests.places import ROOT  # noqa: E402
 
 # Ray leaves sockets and files to the garbage collector, and uses what its own libraries deprecate.
@@ -456,6 +458,12 @@ BAD = {
     "pbt": ({"scheduler": "pbt", "search": "optuna"}, ValueError, '`search` must be "random"'),
     "failures": ({"max_failures": 0.5}, ValueError, "`max_failures` must be"),
 }
+
+
+def test_every_name_has_its_scheduler_and_search():
+    """The adapter makes exactly the schedulers and searches that have names."""
+    assert tuple(SCHEDULER_OF_NAME) == SCHEDULERS
+    assert tuple(SEARCH_OF_NAME) == SEARCHES
 
 
 @pytest.mark.parametrize("case", BAD)

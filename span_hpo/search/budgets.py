@@ -1,0 +1,32 @@
+"""Budgets: the numbers of rows on which a trial is evaluated before it may be stopped."""
+
+from collections.abc import Sequence
+
+from span_hpo.objective import SpanObjective
+
+DEFAULT_BUDGETS = (0.125, 0.25, 0.5, 1.0)  # shares of the rows
+
+
+def budgets_to_all_rows(objective: SpanObjective, budgets: Sequence[float]) -> tuple[int, ...]:
+    """Return increasing numbers of rows that end with all of them.
+
+    Parameters
+    ----------
+    objective
+        What is evaluated.
+    budgets
+        Numbers of rows, or shares of all rows.
+
+    Raises
+    ------
+    ValueError
+        If they do not increase, do not end with all rows, or the first has too few rows to hold
+        all classes.
+    """
+    n_rows = objective.budget_rows(budgets)
+    if n_rows[-1] != len(objective.data):
+        raise ValueError(
+            f"`budgets` must end with all {len(objective.data)} rows, got {list(budgets)}, which "
+            f"is {list(n_rows)} rows."
+        )
+    return n_rows
