@@ -33,6 +33,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from span_hpo.integrations.optuna.spaces import enqueue_defaults
 from span_hpo.integrations.optuna.trials import OptunaObjective, check_study
 from span_hpo.objective import SpanObjective
+from span_hpo.runtime import ArgumentError
 from span_hpo.search import PRUNERS, SAMPLERS
 
 SAMPLER_OF_NAME: dict[str, Callable[..., BaseSampler]] = {
@@ -79,9 +80,10 @@ def as_storage(storage: Any) -> Any:
         return JournalStorage(JournalFileBackend(str(storage)))
     except (*_DAMAGED, *STORAGE_ERRORS) as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise ValueError(
-            "`storage` must be the URL of a database, or a journal of Optuna or a new file, got "
-            f"{storage} ({reason})."
+        raise ArgumentError(
+            "storage",
+            "must be the URL of a database, or a journal of Optuna or a new file, got "
+            f"{storage} ({reason}).",
         ) from error
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from span_hpo.io.libsvm_text import read_libsvm
 from span_hpo.io.tables import Table, file_format, listed, read_table, shown_cell
-from span_hpo.runtime import Array, FloatArray
+from span_hpo.runtime import ArgumentError, Array, FloatArray
 
 _MOST_CATEGORIES = 100  # of one column; more are names or numbers with a slip, not categories
 _MOST_CLASSES = 100
@@ -179,16 +179,17 @@ def read_samples(
     if file_format(path) == "libsvm":
         given = [name for name, value in named.items() if value]
         if given:
-            raise ValueError(
-                f"`{given[0]}` must not be given for a file in LIBSVM's format, which has no named "
-                f"columns, got {named[given[0]]!r}. (Tables are called .csv, .tsv or .parquet.)"
+            raise ArgumentError(
+                given[0],
+                "must not be given for a file in LIBSVM's format, which has no named columns, got "
+                f"{named[given[0]]!r}. (Tables are called .csv, .tsv or .parquet.)",
             )
         X, y = read_libsvm(path)
         return Samples(X, _checked_labels(y, f"labels of {path}"))
     table = read_table(path)
     if target is None:
-        raise ValueError(
-            f"`target` must name the column with the labels, one of {listed(table.columns)}."
+        raise ArgumentError(
+            "target", f"must name the column with the labels, one of {listed(table.columns)}."
         )
     for argument, names in (
         ("target", [target]),
@@ -199,14 +200,17 @@ def read_samples(
     ):
         unknown = [name for name in names if name not in table.columns]
         if unknown:
-            raise ValueError(
-                f"`{argument}` must be a column of {table.source}, one of "
-                f"{listed(table.columns)}, got {unknown[0]!r}."
+            raise ArgumentError(
+                argument,
+                f"must be a column of {table.source}, one of {listed(table.columns)}, got "
+                f"{unknown[0]!r}.",
             )
     if "" in table.columns and "" not in drop:
-        raise ValueError(
+        raise ArgumentError(
+            "drop",
+            "''.",
             f"the columns of {table.source} must have names, got one without (an index?). Give it "
-            "a name, or `drop` ''."
+            "a name, or",
         )
     other = [name for name in (target, score, group, *drop) if name is not None]
     y = _checked_labels(table.labels(target), f"column {target!r} of {table.source}")
@@ -234,17 +238,19 @@ def _fitted_column(table: Table, name: str, is_category: bool) -> EncodedColumn:
         return EncodedColumn(name)
     categories = sorted(set(table.texts(name)))
     if not is_category and all(_FORMATTED.fullmatch(text) for text in categories):
-        raise ValueError(
+        raise ArgumentError(
+            "category",
+            "if it holds categories.",
             f"{table.place(0, name)} must be a number such as 1234.5, got "
-            f"{shown_cell(table.texts(name)[0])}. If the column holds categories, name it in "
-            "`category`."
+            f"{shown_cell(table.texts(name)[0])}. Name the column in",
         )
     if len(categories) > _MOST_CATEGORIES:
-        raise ValueError(
+        raise ArgumentError(
+            "drop",
+            "it.",
             f"column {name!r} of {table.source} must hold numbers or at most {_MOST_CATEGORIES} "
             f"categories, got {len(categories)} different texts such as "
-            f"{shown_cell(categories[0])}. "
-            "If it tells nothing about the labels, `drop` it."
+            f"{shown_cell(categories[0])}. If it says nothing about the labels,",
         )
     return EncodedColumn(name, tuple(categories))
 

@@ -17,7 +17,7 @@ from typing import IO, Any
 import numpy as np
 
 from span_hpo.data import is_missing
-from span_hpo.runtime import LARGEST_WHOLE, Array, FloatArray
+from span_hpo.runtime import LARGEST_WHOLE, ArgumentError, Array, FloatArray
 
 _SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
@@ -99,9 +99,11 @@ class Table:
         if is_number.all() or not is_number.any():
             return bool(is_number.all())
         row = int((~is_number).argmax())
-        raise ValueError(
+        raise ArgumentError(
+            "category",
+            "if it holds categories.",
             f"{self.place(row, name)} must be a number like others of its column, got "
-            f"{shown_cell(cells[row])}. If the column holds categories, name it in `category`."
+            f"{shown_cell(cells[row])}. Name the column in",
         )
 
     def labels(self, name: str) -> Array:
@@ -124,10 +126,11 @@ class Table:
         cells: list[Any] = column.tolist()
         missing = [row for row, cell in enumerate(cells) if _has_no_value(cell)]
         if missing:
-            raise ValueError(
+            raise ArgumentError(
+                "drop",
+                "the column.",
                 f"{self.place(missing[0], name)} must have a value, got none (missing in "
-                f"{len(missing)} of {len(cells)} rows). Fill it in, leave these rows out, or "
-                "`drop` the column."
+                f"{len(missing)} of {len(cells)} rows). Fill it in, leave these rows out, or",
             )
         for row, cell in enumerate(cells):
             if not isinstance(cell, str | Real | Decimal):

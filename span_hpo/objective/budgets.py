@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from span_hpo.data import Dataset
-from span_hpo.runtime import real, whole
+from span_hpo.runtime import ArgumentError, real, whole
 
 _SHARE_ROUNDING = 1e-12  # relative: 0.1 * 30 is three rows, although it is computed as 2.99...
 
@@ -29,24 +29,29 @@ def budgets_in_rows(budgets: Any, data: Dataset) -> tuple[int, ...]:
         If they are not, or the least has too few rows to hold all classes.
     """
     if isinstance(budgets, str) or not isinstance(budgets, Sequence | np.ndarray):
-        raise ValueError(f"`budgets` must be a list of numbers or shares of rows, got {budgets!r}.")
+        raise ArgumentError(
+            "budgets", f"must be a list of numbers or shares of rows, got {budgets!r}."
+        )
     if len(budgets) == 0:
-        raise ValueError("`budgets` must have at least one number or share of rows, got none.")
+        raise ArgumentError("budgets", "must have at least one number or share of rows, got none.")
     total, least = len(data), data.least_rows
     counts: list[int] = []
     for budget in budgets:
         if isinstance(budget, float | np.floating):
             share = real("budgets", budget, above=0)
             if share > 1:
-                raise ValueError(f"`budgets` must have shares of at most 1.0, got {budget!r}.")
+                raise ArgumentError("budgets", f"must have shares of at most 1.0, got {budget!r}.")
             counts.append(math.floor(share * total * (1 + _SHARE_ROUNDING)))
         else:
             counts.append(whole("budgets", budget, at_least=1, at_most=total))
     if any(later <= earlier for earlier, later in pairwise(counts)):
-        raise ValueError(f"`budgets` must increase, got {list(budgets)}, which is {counts} rows.")
+        raise ArgumentError(
+            "budgets", f"must increase, got {list(budgets)}, which is {counts} rows."
+        )
     if counts[0] < least:
-        raise ValueError(
-            f"`budgets` must have at least {least} rows, to hold all classes, got "
-            f"{list(budgets)}, which is {counts} rows."
+        raise ArgumentError(
+            "budgets",
+            f"must have at least {least} rows, to hold all classes, got {list(budgets)}, "
+            f"which is {counts} rows.",
         )
     return tuple(counts)

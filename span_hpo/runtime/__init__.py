@@ -10,7 +10,7 @@ from span_hpo.runtime.arrays import (
     sums_of_others,
     weighted_mean,
 )
-from span_hpo.runtime.checks import LARGEST_WHOLE, real, whole
+from span_hpo.runtime.checks import LARGEST_WHOLE, ArgumentError, real, whole
 from span_hpo.runtime.compilation import compiled, has_numba, interpreted, runs_machine_code
 from span_hpo.runtime.memo import Memo
 from span_hpo.runtime.printing import Printable, counted
@@ -18,6 +18,7 @@ from span_hpo.runtime.threads import one_blas_thread
 
 __all__ = [
     "LARGEST_WHOLE",
+    "ArgumentError",
     "Array",
     "BoolArray",
     "FloatArray",

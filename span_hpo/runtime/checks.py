@@ -7,12 +7,42 @@ from typing import Any
 LARGEST_WHOLE = 2**53  # up to here every whole number is a float
 
 
+class ArgumentError(ValueError):
+    """A wrong argument, in a message that can call it by another name.
+
+    The argument `score` is called --score on the command line, which prints
+    ``error.message("--score")`` instead of the text of the error.
+
+    Parameters
+    ----------
+    argument
+        Name of the argument in Python.
+    fault
+        What the message says after the name, such as "must be positive, got -1."
+    before
+        What it says before the name, if it does not begin with it.
+    """
+
+    def __init__(self, argument: str, fault: str, before: str = "") -> None:
+        super().__init__(argument, fault, before)  # from these it is made again after pickling
+        self.argument = argument
+        self.fault = fault
+        self.before = before
+
+    def message(self, name: str) -> str:
+        """Return the message with this name of the argument."""
+        return " ".join(part for part in (self.before, name, self.fault) if part)
+
+    def __str__(self) -> str:
+        return self.message(f"`{self.argument}`")
+
+
 def real(name: str, value: Any, *, above: float = -math.inf, at_least: float = -math.inf) -> float:
     """Return a finite number in its range as a float.
 
     Raises
     ------
-    ValueError
+    ArgumentError
         With the name of the argument, what is wanted and what was received.
     """
     if getattr(value, "ndim", None) == 0:
@@ -29,7 +59,7 @@ def real(name: str, value: Any, *, above: float = -math.inf, at_least: float = -
         limits = f" above {above:g}"
     elif at_least > -math.inf:
         limits = f" of at least {at_least:g}"
-    raise ValueError(f"`{name}` must be a finite number{limits}, got {value!r}.")
+    raise ArgumentError(name, f"must be a finite number{limits}, got {value!r}.")
 
 
 def whole(name: str, value: Any, *, at_least: int | None = None, at_most: int | None = None) -> int:
@@ -37,7 +67,7 @@ def whole(name: str, value: Any, *, at_least: int | None = None, at_most: int | 
 
     Raises
     ------
-    ValueError
+    ArgumentError
         With the name of the argument, what is wanted and what was received.
     """
     if isinstance(value, Integral) and not isinstance(value, bool):
@@ -47,4 +77,4 @@ def whole(name: str, value: Any, *, at_least: int | None = None, at_most: int | 
     limits = ""
     if at_least is not None:
         limits = f" of at least {at_least}" if at_most is None else f" from {at_least} to {at_most}"
-    raise ValueError(f"`{name}` must be a whole number{limits}, got {value!r}.")
+    raise ArgumentError(name, f"must be a whole number{limits}, got {value!r}.")

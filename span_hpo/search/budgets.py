@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from span_hpo.objective import SpanObjective
+from span_hpo.runtime import ArgumentError
 
 DEFAULT_BUDGETS = (0.125, 0.25, 0.5, 1.0)  # shares of the rows
 
@@ -25,8 +26,9 @@ def budgets_to_all_rows(objective: SpanObjective, budgets: Sequence[float]) -> t
     """
     n_rows = objective.budget_rows(budgets)
     if n_rows[-1] != len(objective.data):
-        raise ValueError(
-            f"`budgets` must end with all {len(objective.data)} rows, got {list(budgets)}, which "
-            f"is {list(n_rows)} rows."
+        raise ArgumentError(
+            "budgets",
+            f"must end with all {len(objective.data)} rows, got {list(budgets)}, which is "
+            f"{list(n_rows)} rows.",
         )
     return n_rows

@@ -1,9 +1,10 @@
 import math
+import pickle
 
 import numpy as np
 import pytest
 
-from span_hpo.runtime.checks import real, whole
+from span_hpo.runtime.checks import ArgumentError, real, whole
 
 
 def test_numbers_of_any_type():
@@ -39,3 +40,15 @@ def test_limits_of_whole_numbers(value):
     """A whole number outside its range, or another type, is refused."""
     with pytest.raises(ValueError, match="`n` must be a whole number from 1 to 10, got"):
         whole("n", value, at_least=1, at_most=10)
+
+
+def test_an_error_can_name_its_argument_otherwise():
+    """The same message names the argument as its reader does, also after a pickle."""
+    error = ArgumentError("drop", "the column.", "Fill it in, or")
+    for same in (error, pickle.loads(pickle.dumps(error))):
+        assert str(same) == "Fill it in, or `drop` the column."
+        assert same.message("--drop") == "Fill it in, or --drop the column."
+    with pytest.raises(ArgumentError) as raised:
+        real("width", -1, above=0)
+    assert raised.value.argument == "width"
+    assert raised.value.message("--width") == "--width must be a finite number above 0, got -1."
