@@ -62,7 +62,19 @@ LAYOUT = {
     "estimators": ["scaling", "span_svc", "learner"],
     "integrations.ray": ["spaces", "trainable", "searchers", "selection", "tuners"],
     "integrations.flaml": ["learners"],
-    "cli": ["demo", "search_engines", "commands"],
+    "cli": [
+        "options",
+        "hyperparameters",
+        "output",
+        "files",
+        "interrupts",
+        "search_engines",
+        "results",
+        "estimates",
+        "demo",
+        "commands",
+        "exit_codes",
+    ],
 }
 INNER = {"loo.path": ["segments", "tableau", "check", "follow"]}  # packages within a room
 ROOMS = list(LAYOUT)

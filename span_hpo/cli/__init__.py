@@ -1,5 +1,5 @@
 """The command line ``span-hpo``."""
 
-from span_hpo.cli.commands import main
+from span_hpo.cli.exit_codes import main
 
 __all__ = ["main"]

@@ -1,17 +1,20 @@
 """How a search of the command line is run, resumed and counted: by Optuna, or by Ray Tune."""
 
-import contextlib
-import os
+import shlex
 import shutil
-import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from span_hpo.cli.interrupts import gentle_ctrl_c, noted_ctrl_c
+from span_hpo.cli.options import SearchSettings
 from span_hpo.estimators import sampler_seed
 from span_hpo.objective import SpanObjective
+from span_hpo.runtime import ArgumentError
+from span_hpo.search import DEFAULT_BUDGETS
 
 
 class Engine(Protocol):
@@ -19,15 +22,18 @@ class Engine(Protocol):
 
     Attributes
     ----------
+    settings
+        How to search.
     place, in_folder
         Where trials are kept, and whether that is a folder.
     """
 
+    settings: SearchSettings
     place: str
     in_folder: ClassVar[bool]
 
-    def begin(self, *, resume: bool, force: bool) -> None:
-        """See that a search is resumed if and only if that is wanted."""
+    def begin(self) -> None:
+        """Raise unless a search is resumed if and only if that is wanted."""
 
     def chosen(self, objective: SpanObjective) -> dict[str, Any]:
         """Run the trials and return the hyperparameters of the best one."""
@@ -36,61 +42,74 @@ class Engine(Protocol):
         """Return how many trials have finished so far."""
 
 
+def engine_of(settings: SearchSettings, model: Path, *, progress_bar: bool) -> Engine:
+    """Return the engine that the settings ask for.
+
+    Parameters
+    ----------
+    settings
+        How to search.
+    model
+        Path of the model without its suffix, after which the study is named.
+    progress_bar
+        Show a progress bar.
+    """
+    if settings.engine == "ray":
+        folder = settings.storage or str(model.with_name(model.name + ".ray"))
+        return RayEngine(settings, model.name, _absolute(folder), progress_bar)
+    journal = settings.storage or str(model.with_name(model.name + ".journal"))
+    return OptunaEngine(settings, model.name, journal, progress_bar)
+
+
 @dataclass
 class OptunaEngine:
     """Threads of this process, with a study in a journal or a database."""
 
     in_folder: ClassVar[bool] = False
-    place: str
+    settings: SearchSettings
     name: str
-    trials: int
-    timeout: float | None
-    sampler: str
-    pruner: str
-    budgets: Sequence[float]
-    jobs: int
-    seed: int | None
+    place: str
     progress_bar: bool
     _replaces: bool = field(default=False, init=False)
     _study: Any = field(default=None, init=False)
 
-    def begin(self, *, resume: bool, force: bool) -> None:
+    def begin(self) -> None:
         """Raise unless there is a study to resume, or none that would be mixed with this one."""
         has_trials = self._adapter().trial_count(self.place, self.name) > 0
-        if resume and not has_trials:
-            raise ValueError(
-                f"`resume` needs a study, but {self.place} has none called {self.name!r}."
+        if self.settings.resume and not has_trials:
+            raise ArgumentError(
+                "--resume", f"needs a study, but {self.place} has none called {self.name!r}."
             )
-        if has_trials and not resume and not force:
+        if has_trials and not self.settings.resume and not self.settings.force:
             raise ValueError(
                 f"{self.place} has a study {self.name!r} already: --resume goes on with it, "
                 "--force begins anew."
             )
-        self._replaces = has_trials and not resume
+        self._replaces = has_trials and not self.settings.resume
 
     def chosen(self, objective: SpanObjective) -> dict[str, Any]:
         """Run the trials and return the hyperparameters of the best one."""
         adapter = self._adapter()
-        adapter.OptunaObjective(objective, budgets=self.budgets)  # raises before any study
+        budgets = self._checked_budgets(objective)
         if self._replaces:
             adapter.delete_study(self.place, self.name)
         try:
             self._study = study = adapter.new_study(
-                sampler=self.sampler,
-                pruner=self.pruner,
+                sampler=self.settings.sampler,
+                pruner=self.settings.pruner,
                 storage=self.place,
                 study_name=self.name,
-                seed=sampler_seed(self.seed),
+                seed=sampler_seed(self.settings.seed),
             )
             adapter.abandoned_trials(study, fail=True)  # of a process that was killed
-            with _gentle_ctrl_c() as was_interrupted:
+            with gentle_ctrl_c() as was_interrupted:
                 adapter.search(
                     study,
                     objective,
-                    n_trials=self.trials,
-                    budgets=self.budgets,
-                    timeout=self.timeout,
-                    n_jobs=self.jobs,
+                    n_trials=self.settings.trials,
+                    budgets=budgets,
+                    timeout=self.settings.timeout,
+                    n_jobs=self.settings.jobs or 1,
                     callbacks=[lambda study, _: study.stop() if was_interrupted() else None],
                     progress_bar=self.progress_bar,
                 )
@@ -106,6 +125,13 @@ class OptunaEngine:
         """Return how many trials have finished so far."""
         return 0 if self._study is None else len(self._adapter().finished_trials(self._study))
 
+    def _checked_budgets(self, objective: SpanObjective) -> Sequence[float]:
+        """Return the budgets in rows; wrong ones raise before a study is made or deleted."""
+        if self.settings.budgets is not None:
+            return objective.budget_rows(self.settings.budgets)
+        is_pruned = self.settings.pruner not in (None, "none")
+        return objective.budget_rows(DEFAULT_BUDGETS if is_pruned else (1.0,))
+
     def _adapter(self) -> Any:
         from span_hpo.integrations import optuna as adapter
 
@@ -117,67 +143,33 @@ class RayEngine:
     """Processes of this machine or of a cluster, with a folder of results."""
 
     in_folder: ClassVar[bool] = True
-    place: str
+    settings: SearchSettings
     name: str
-    trials: int
-    timeout: float | None
-    search: str | None
-    scheduler: str | None
-    budgets: Sequence[float] | None
-    jobs: int | None
-    seed: int | None
-    address: str
-    cpus_per_trial: float
+    place: str
     progress_bar: bool
-    _resumes: bool = field(default=False, init=False)
     _replaces: bool = field(default=False, init=False)
     _done: int = field(default=0, init=False)
 
-    def begin(self, *, resume: bool, force: bool) -> None:
+    def begin(self) -> None:
         """Raise unless there is a run to resume, or none that would be replaced unasked."""
         exists = self._adapter().has_run(self._path)
-        if resume and not exists:
-            raise ValueError(f"`resume` needs a run of Ray Tune, but {self._path} is none.")
-        if exists and not resume and not force:
+        if self.settings.resume and not exists:
+            raise ArgumentError("--resume", f"needs a run of Ray Tune, but {self._path} is none.")
+        if exists and not self.settings.resume and not self.settings.force:
             raise ValueError(
                 f"{self._path} is a run already: --resume goes on with it, --force begins anew."
             )
-        self._resumes = resume
-        self._replaces = exists and not resume
-
-    def finished(self) -> int:
-        """Return how many trials have finished so far."""
-        return self._done
-
-    @property
-    def _path(self) -> str:
-        return f"{self.place.rstrip('/')}/{self.name}"
+        self._replaces = exists and not self.settings.resume
 
     def chosen(self, objective: SpanObjective) -> dict[str, Any]:
         """Run the trials and return the hyperparameters of the best one."""
         adapter = self._adapter()
-        common = {"budgets": self.budgets, "cpus_per_trial": self.cpus_per_trial}
         # What Ray prints is no result.
-        with contextlib.redirect_stdout(sys.stderr), adapter.cluster(self.address):
-            if self._resumes:
-                tuner = adapter.restored_tuner(self._path, objective, **common)
-            else:
-                tuner = adapter.tuner(
-                    objective,
-                    num_samples=self.trials,
-                    scheduler=self.scheduler,
-                    search=self.search,
-                    max_concurrent_trials=self.jobs,
-                    timeout=self.timeout,
-                    seed=self.seed,
-                    storage_path=self.place,
-                    name=self.name,
-                    verbose=int(self.progress_bar),
-                    **common,
-                )
+        with redirect_stdout(sys.stderr), self._cluster():
+            tuner = self._tuner(objective)
             if self._replaces:  # now that all arguments are known to be right
                 shutil.rmtree(self._path)
-            with _noted_ctrl_c() as was_interrupted:
+            with noted_ctrl_c() as was_interrupted:
                 results = tuner.fit()
             # Ray returns after Ctrl-C as it does after its last trial.
             if was_interrupted():
@@ -189,54 +181,75 @@ class RayEngine:
             )
         return params
 
+    def finished(self) -> int:
+        """Return how many trials have finished so far."""
+        return self._done
+
+    @property
+    def _path(self) -> str:
+        return f"{self.place.rstrip('/')}/{self.name}"
+
+    @contextmanager
+    def _cluster(self) -> Iterator[None]:
+        """Join or start a cluster; where there is none, the option is named."""
+        address = self.settings.address or "local"
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self._adapter().cluster(address))
+            except ConnectionError as error:
+                raise ArgumentError(
+                    "--address",
+                    f"must be local, auto or that of a cluster, got {address!r}, where none "
+                    f"answers ({error.__cause__ or error}).",
+                ) from error
+            yield
+
+    def _tuner(self, objective: SpanObjective) -> Any:
+        """Return a tuner of Ray: a new one, or that of the run to resume."""
+        settings, adapter = self.settings, self._adapter()
+        cpus = 1.0 if settings.cpus_per_trial is None else settings.cpus_per_trial
+        if settings.resume:
+            return adapter.restored_tuner(
+                self._path, objective, budgets=settings.budgets, cpus_per_trial=cpus
+            )
+        return adapter.tuner(
+            objective,
+            num_samples=settings.trials,
+            scheduler=None if settings.scheduler == "none" else settings.scheduler,
+            search="random" if settings.sampler == "random" else None,
+            budgets=settings.budgets,
+            cpus_per_trial=cpus,
+            max_concurrent_trials=settings.jobs,
+            timeout=settings.timeout,
+            seed=settings.seed,
+            storage_path=self.place,
+            name=self.name,
+            verbose=int(self.progress_bar),
+        )
+
     def _adapter(self) -> Any:
         from span_hpo.integrations import ray as adapter
 
         return adapter
 
 
-@contextlib.contextmanager
-def _gentle_ctrl_c() -> Iterator[Callable[[], bool]]:
-    """Yield a function that tells whether Ctrl-C was pressed; only the second press interrupts.
-
-    In the middle of a trial an interrupt would lose it, and may meet code that cannot pass it on.
-    """
-    presses = 0
-
-    def pressed(*_: Any) -> None:
-        nonlocal presses
-        presses += 1
-        if presses > 1:
-            raise KeyboardInterrupt
-
-    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # a job in the background
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else pressed)
+@contextmanager
+def resume_hint_on_ctrl_c(engine: Engine) -> Iterator[None]:
+    """On Ctrl-C say what is kept, and how to go on or to stop here."""
     try:
-        yield lambda: presses > 0
-    finally:
-        signal.signal(signal.SIGINT, before)
+        yield
+    except KeyboardInterrupt:
+        done, trials = engine.finished(), engine.settings.trials
+        if not done:
+            raise KeyboardInterrupt("No trial has finished: nothing is kept.") from None
+        command = [part for part in sys.argv[1:] if part not in ("--resume", "--force")]
+        again = shlex.join(["span-hpo", *command, "--resume"])
+        message = f"{done} of {trials} trials are kept in {engine.place}. Go on with: {again}"
+        if isinstance(engine, OptunaEngine):
+            message += f" (or save the best of them: {again} --trials {done})"
+        raise KeyboardInterrupt(message) from None
 
 
-@contextlib.contextmanager
-def _noted_ctrl_c() -> Iterator[Callable[[], bool]]:
-    """Yield a function that tells whether Ctrl-C was pressed, whoever has handled it."""
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    pressed = False
-
-    def was_pressed() -> bool:
-        return pressed
-
-    try:
-        yield was_pressed
-    finally:
-        signal.set_wakeup_fd(before)
-        os.close(writer)
-        with open(reader, "rb") as numbers:
-            pressed = signal.SIGINT in numbers.read()
-
-
-def local_folder(place: str) -> str:
+def _absolute(place: str) -> str:
     """Return the absolute path of a folder, or the address of a storage elsewhere."""
     return place if "://" in place else str(Path(place).absolute())

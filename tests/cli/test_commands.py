@@ -19,7 +19,7 @@ from sklearn.datasets import dump_svmlight_file, load_iris
 
 import span_hpo
 from span_hpo import RBF, ClassCosts, Predictor, SpanObjective, SpanSVC, UniformCost
-from span_hpo.cli.commands import main
+from span_hpo.cli import main
 from tests.places import ROOT
 from tests.problems import two_moons
 

@@ -1,0 +1,178 @@
+"""Estimates and bounds of the leave-one-out error at one set of hyperparameters."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from span_hpo import bounds
+from span_hpo.cli.files import samples_of
+from span_hpo.cli.hyperparameters import given_params, kernel_of, weighting_of
+from span_hpo.cli.options import MOST_REFITS, ModelSettings, RowSettings
+from span_hpo.cli.output import print_note
+from span_hpo.cli.results import group_errors, shape_of
+from span_hpo.errors import SolverError
+from span_hpo.estimators import fitted_scaler
+from span_hpo.io import Samples
+from span_hpo.kernels import is_held
+from span_hpo.loo import METHODS
+from span_hpo.objective import Evaluation, SpanObjective
+from span_hpo.solver import DualSolution, PairwiseSolution
+
+_MOST_SUPPORT = 2000  # support vectors, up to which their matrix is factored for an estimate
+_MOST_FOLDS = 5  # unless the user wants others
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One set of hyperparameters for the rows of a file.
+
+    Attributes
+    ----------
+    samples
+        The rows.
+    objective
+        What is evaluated.
+    params
+        A value for all hyperparameters that are not given.
+    about
+        What a result says about the rows and the point, before its estimates.
+    """
+
+    samples: Samples
+    objective: SpanObjective
+    params: dict[str, Any]
+    about: dict[str, Any]
+
+    def evaluated(self, method: str, **options: Any) -> Evaluation:
+        """Return the evaluation by one method of `leave_one_out`."""
+        return self.objective.evaluate(self.params, loo_method=method, **options)
+
+    def warm_up(self) -> None:
+        """Evaluate once, after which the kernel matrix and compiled code take no more time."""
+        self.evaluated("exact")
+
+
+def one_point(row_settings: RowSettings, model_settings: ModelSettings) -> Point:
+    """Read the rows and return a point, with defaults for what is not given."""
+    samples = samples_of(row_settings)
+    scaler = fitted_scaler(row_settings.scale, samples.X)
+    objective = SpanObjective(
+        samples.X if scaler is None else scaler.transform(samples.X),
+        samples.y,
+        kernel=kernel_of(model_settings),
+        weighting=weighting_of(model_settings, row_settings.score, samples.y),
+        metric=model_settings.metric,
+        scores=samples.scores,
+        groups=samples.groups,
+    )
+    params = objective.defaults()[0] if objective.space else {}
+    about = {
+        "file": str(row_settings.file),
+        **shape_of(samples),
+        "metric": model_settings.metric,
+        "params": {**given_params(model_settings), **params},
+    }
+    return Point(samples, objective, params, about)
+
+
+def loo_result(point: Point, refit: bool | None) -> dict[str, Any]:
+    """Return every leave-one-out estimate and bound of a point.
+
+    Parameters
+    ----------
+    point
+        The hyperparameters.
+    refit
+        Whether to refit without each row; None for up to `MOST_REFITS` rows.
+    """
+    point.warm_up()
+    methods = [method for method in METHODS if method != "refit" or _wants_refits(point, refit)]
+    evaluations = {method: point.evaluated(method, complete=True) for method in methods}
+    last = evaluations[methods[-1]]
+    estimates = [_loo_estimate(method, found) for method, found in evaluations.items()]
+    return {
+        **point.about,
+        "n_support": last.n_support,
+        "n_in_bound": last.n_in_bound,
+        "groups": group_errors(last, point.samples),
+        "estimates": [*estimates, *_bounds(point.objective.solution(point.params))],
+    }
+
+
+def comparison(point: Point, refit: bool | None, folds: int | None) -> dict[str, Any]:
+    """Return loss and seconds of the span-rule, exact leave-one-out, folds and refits.
+
+    Parameters
+    ----------
+    point
+        The hyperparameters.
+    refit
+        Whether to refit without each row; None for up to `MOST_REFITS` rows.
+    folds
+        Number of folds; by default five, or fewer if a class has fewer rows, or none if it has one.
+
+    Raises
+    ------
+    ArgumentError
+        If a class has fewer rows than there shall be folds.
+    """
+    point.warm_up()
+    estimates = [
+        _timed_loss(title, point.evaluated(method, certify=False))
+        for title, method in (("span-rule", "span"), ("exact", "exact"))
+    ]
+    fewest = int(np.unique(point.samples.y, return_counts=True)[1].min())
+    if folds is not None or fewest > 1:
+        wanted = min(_MOST_FOLDS, fewest) if folds is None else folds
+        found = point.objective.cross_validate(point.params, wanted)
+        estimates.append(_timed_loss(f"{found.folds}-fold", found))
+    if _wants_refits(point, refit):
+        estimates.append(_timed_loss("refit", point.evaluated("refit", certify=False)))
+    return {**point.about, "estimates": estimates}
+
+
+def _wants_refits(point: Point, refit: bool | None) -> bool:
+    return len(point.samples.y) <= MOST_REFITS if refit is None else refit
+
+
+def _timed_loss(title: str, found: Any) -> dict[str, Any]:
+    return {"estimate": title, "loss": found.loss, "seconds": found.seconds}
+
+
+def _loo_estimate(method: str, evaluation: Evaluation) -> dict[str, Any]:
+    low, high = evaluation.loo.error_bounds
+    return {
+        "estimate": method,
+        "loss": evaluation.loss,
+        "error": evaluation.loo.error,
+        "at_least": low,
+        "at_most": high,
+        "undefined": evaluation.loo.n_undefined,
+        "refitted": evaluation.loo.n_refit,
+        "seconds": evaluation.seconds,
+    }
+
+
+def _bounds(solution: DualSolution | PairwiseSolution) -> list[dict[str, Any]]:
+    """Return the classical bounds of a fit; several classes have only their support vectors."""
+    share = solution.n_support / len(solution.decision_values)
+    found: list[dict[str, Any]] = [{"estimate": "support vectors / rows", "at_most": share}]
+    if isinstance(solution, PairwiseSolution):
+        return found
+    estimates = {"xi-alpha": bounds.xi_alpha, "Jaakkola-Haussler": bounds.jaakkola_haussler}
+    if solution.n_support <= _MOST_SUPPORT:
+        estimates["Opper-Winther"] = bounds.opper_winther
+    if is_held(solution.problem.K):  # the ball needs the whole matrix
+        estimates["span bound"] = bounds.span_bound
+    for title, estimate in estimates.items():
+        start = time.perf_counter()
+        try:
+            error = estimate(solution)
+        except SolverError as reason:
+            print_note(f"{title} cannot be computed. {reason}")
+            continue
+        seconds = time.perf_counter() - start
+        found.append({"estimate": title, "error": error, "seconds": seconds})
+    return found

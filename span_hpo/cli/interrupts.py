@@ -1,0 +1,49 @@
+"""Ctrl-C during a search: it ends after the trials that are running, and nothing is lost."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def gentle_ctrl_c() -> Iterator[Callable[[], bool]]:
+    """Yield a function that says whether Ctrl-C was pressed; only the second press interrupts.
+
+    In the middle of a trial an interrupt would lose it, and may meet code that cannot pass it on.
+    """
+    presses = 0
+
+    def pressed(*_: Any) -> None:
+        nonlocal presses
+        presses += 1
+        if presses > 1:
+            raise KeyboardInterrupt
+
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # a job in the background
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else pressed)
+    try:
+        yield lambda: presses > 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def noted_ctrl_c() -> Iterator[Callable[[], bool]]:
+    """Yield a function that says whether Ctrl-C was pressed, whoever has handled it."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    pressed = False
+
+    def was_pressed() -> bool:
+        return pressed
+
+    try:
+        yield was_pressed
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(writer)
+        with open(reader, "rb") as numbers:
+            pressed = signal.SIGINT in numbers.read()

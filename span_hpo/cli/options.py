@@ -1,0 +1,323 @@
+"""The options of all commands, and the frozen settings that click's values become.
+
+Options are checked here, where they enter: a check raises an `ArgumentError` that names the option
+as the user has typed it. The library raises the same error about its own arguments; those that an
+option sets are listed in `LIBRARY_ARGUMENTS`, so that the message names the option. No message is
+searched for words to replace.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from span_hpo.io import KERNELS
+from span_hpo.loo import METHODS
+from span_hpo.metrics import METRICS
+from span_hpo.runtime import ArgumentError, real, whole
+from span_hpo.search import PRUNERS, SAMPLERS, SCHEDULERS
+
+WEIGHTINGS = ("class", "uniform", "sigmoid", "power", "class*sigmoid", "class*power")
+MOST_REFITS = 1000  # rows up to which brute force is done unasked
+# An argument `gamma` of the library is set by the option --gamma, and so on.
+LIBRARY_ARGUMENTS = frozenset(
+    {
+        *("target", "score", "group", "drop", "category"),  # of rows
+        *("gamma", "degree", "coef0", "A", "B", "tau"),  # of a model
+        *("budgets", "storage", "folds"),
+    }
+)
+
+
+@dataclass(frozen=True)
+class RowSettings:
+    """Which rows are read, and how their columns are used."""
+
+    file: Path
+    target: str | None
+    score: str | None
+    group: str | None
+    drop: tuple[str, ...]
+    category: tuple[str, ...]
+    scale: str | None
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """Kernel, weighting and metric, and the hyperparameters that are given."""
+
+    kernel: str
+    weighting: str | None
+    metric: str
+    costs: tuple[str, ...]
+    gamma: float | None
+    degree: int | None
+    coef0: float | None
+    A: float | None
+    B: float | None
+    tau: float | None
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How hyperparameters are searched, and where the study and the model are kept."""
+
+    loo_method: str
+    trials: int
+    timeout: float | None
+    sampler: str
+    pruner: str | None
+    budgets: tuple[float, ...] | None
+    storage: str | None
+    resume: bool
+    jobs: int | None
+    seed: int | None
+    out: Path
+    force: bool
+    engine: str
+    scheduler: str | None
+    address: str | None
+    cpus_per_trial: float | None
+
+    def __post_init__(self) -> None:
+        """Raise if an option is given that the engine does not have."""
+        others: dict[str, dict[str, Any]] = {
+            "ray": {"--pruner": self.pruner},
+            "optuna": {
+                "--scheduler": self.scheduler,
+                "--address": self.address,
+                "--cpus-per-trial": self.cpus_per_trial,
+            },
+        }
+        for option, value in others[self.engine].items():
+            if value is not None:
+                raise ArgumentError(
+                    option, f"must not be given for the engine {self.engine}, got {value!r}."
+                )
+        if self.engine == "ray" and self.sampler not in ("tpe", "random"):
+            raise ArgumentError(
+                "--sampler", f"must be tpe or random for the engine ray, got {self.sampler!r}."
+            )
+
+
+def at_least(least: int) -> Callable[[click.Context, click.Parameter, int | None], int | None]:
+    """Return a callback of click that checks a whole number, if it is given."""
+
+    def check(_: click.Context, option: click.Parameter, value: int | None) -> int | None:
+        return None if value is None else whole(option.opts[0], value, at_least=least)
+
+    return check
+
+
+def _positive(_: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    return None if value is None else real(option.opts[0], value, above=0)
+
+
+def _none_as_none(_: click.Context, __: click.Parameter, value: str) -> str | None:
+    return None if value == "none" else value
+
+
+def _split_budgets(
+    _: click.Context, option: click.Parameter, text: str | None
+) -> tuple[float, ...] | None:
+    """Return whole numbers, which are rows, and others, which are shares of them."""
+    if text is None:
+        return None
+    try:
+        return tuple(
+            int(part) if re.fullmatch(r"\s*\d+\s*", part) else float(part)
+            for part in text.split(",")
+        )
+    except ValueError:
+        raise ArgumentError(
+            option.opts[0], f"must be numbers with commas between them, got {text!r}."
+        ) from None
+
+
+def _gathered(
+    name: str, settings: type, *options: Callable[[Any], Any]
+) -> Callable[[Any], Callable[..., Any]]:
+    """Return options as one decorator; the command gets their values as one argument."""
+
+    def decorate(command: Any) -> Any:
+        @wraps(command)
+        def with_settings(**values: Any) -> Any:
+            own = {field.name: values.pop(field.name) for field in fields(settings)}
+            return command(**{name: settings(**own)}, **values)
+
+        decorated: Any = with_settings
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+file_argument = click.argument("file", type=click.Path(path_type=Path))
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+refit_option = click.option(
+    "--refit/--no-refit",
+    default=None,
+    help=f"Also refit without each row in turn.  [default: up to {MOST_REFITS} rows]",
+)
+row_options = _gathered(
+    "row_settings",
+    RowSettings,
+    file_argument,
+    click.option("--target", metavar="COLUMN", help="Column with the labels; needed for a table."),
+    click.option(
+        "--score",
+        metavar="COLUMN",
+        help="Column with a score in [0, 1] of each row, on which its cost depends.",
+    ),
+    click.option(
+        "--group",
+        metavar="COLUMN",
+        help="Column with the group of each row; the error of every group is printed.",
+    ),
+    click.option(
+        "--drop", metavar="COLUMN", multiple=True, help="Column that is not used. Repeatable."
+    ),
+    click.option(
+        "--category",
+        metavar="COLUMN",
+        multiple=True,
+        help="Column of numbers that are categories. Repeatable; columns of text always are.",
+    ),
+    click.option(
+        "--scale",
+        type=click.Choice(["minmax", "standard", "none"]),
+        default="minmax",
+        show_default=True,
+        callback=_none_as_none,
+        help="How each feature is scaled before the fit.",
+    ),
+)
+model_options = _gathered(
+    "model_settings",
+    ModelSettings,
+    click.option(
+        "--kernel",
+        type=click.Choice(list(KERNELS)),
+        default="rbf",
+        show_default=True,
+        help="Kernel of the support vector machine.",
+    ),
+    click.option(
+        "--weighting",
+        type=click.Choice(WEIGHTINGS),
+        help="What the cost of a row depends on.  [default: class; with --score class*sigmoid]",
+    ),
+    click.option(
+        "--metric",
+        type=click.Choice(list(METRICS)),
+        default="error",
+        show_default=True,
+        help="Metric of the leave-one-out predictions, whose loss is minimised.",
+    ),
+    click.option(
+        "--C",
+        "costs",
+        metavar="NUMBER|LABEL=NUMBER",
+        multiple=True,
+        help="Cost of an error; repeat it with a label for one cost of each class.",
+    ),
+    click.option("--gamma", type=float, help="Width of the kernels rbf and poly."),
+    click.option("--degree", type=int, help="Degree of the kernel poly.  [default: 3]"),
+    click.option("--coef0", type=float, help="Constant term of the kernel poly.  [default: 1]"),
+    click.option("--A", "A", type=float, help="Steepness of the weighting sigmoid."),
+    click.option("--B", "B", type=float, help="Score at the middle of the weighting sigmoid."),
+    click.option("--tau", type=float, help="Exponent of the weighting power."),
+)
+search_options = _gathered(
+    "search_settings",
+    SearchSettings,
+    click.option(
+        "--loo-method",
+        type=click.Choice(list(METHODS)),
+        default="span",
+        show_default=True,
+        help="How the leave-one-out predictions of a trial are computed.",
+    ),
+    click.option(
+        "--trials",
+        type=int,
+        default=50,
+        show_default=True,
+        callback=at_least(1),
+        help="Number of trials of the study, earlier ones included.",
+    ),
+    click.option(
+        "--timeout",
+        type=float,
+        metavar="SECONDS",
+        callback=_positive,
+        help="Start no trial after this many seconds.",
+    ),
+    click.option(
+        "--sampler",
+        type=click.Choice(SAMPLERS),
+        default="tpe",
+        show_default=True,
+        help="Sampler that suggests the trials; with Ray, tpe or random.",
+    ),
+    click.option(
+        "--pruner",
+        type=click.Choice(PRUNERS),
+        help="Pruner of Optuna, which stops poor trials early.  [default: none]",
+    ),
+    click.option(
+        "--budgets",
+        metavar="NUMBERS",
+        callback=_split_budgets,
+        help="Rows (100,400) or shares of them (0.25,1.0) at which trials may be stopped.  "
+        "[default: 0.125,0.25,0.5,1.0 with a pruner or scheduler]",
+    ),
+    click.option(
+        "--storage",
+        metavar="FILE|URL",
+        help="Where the trials are kept.  [default: OUT.journal; with Ray the folder OUT.ray]",
+    ),
+    click.option("--resume", is_flag=True, help="Continue the study that is in the storage."),
+    click.option(
+        "--jobs",
+        type=int,
+        callback=at_least(1),
+        help="Number of trials at a time.  [default: 1 with Optuna, all cores with Ray]",
+    ),
+    click.option("--seed", type=int, callback=at_least(0), help="Random seed of the sampler."),
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        default="model",
+        show_default=True,
+        help="Path of the model, without .json and .libsvm.",
+    ),
+    click.option("--force", is_flag=True, help="Replace a model and begin its study anew."),
+    click.option(
+        "--engine",
+        type=click.Choice(["optuna", "ray"]),
+        default="optuna",
+        show_default=True,
+        help="Framework that runs the trials.",
+    ),
+    click.option(
+        "--scheduler",
+        type=click.Choice(["none", *SCHEDULERS]),
+        help="Scheduler of Ray Tune, which stops poor trials early.  [default: none]",
+    ),
+    click.option(
+        "--address",
+        help="Address of a cluster of Ray; auto joins the one that is running.  [default: local]",
+    ),
+    click.option(
+        "--cpus-per-trial",
+        type=float,
+        callback=_positive,
+        help="Number of cores that Ray reserves for a trial.  [default: 1]",
+    ),
+)

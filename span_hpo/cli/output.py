@@ -1,0 +1,142 @@
+"""All that commands print: results as text or JSON on standard output, the rest on the other."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+_MOST_SUSPECTS = 10
+_ONE_MINUS = ("auc", "average_precision", "f1", "mcc")  # metrics of which the loss is the rest
+_TITLES = {"at_least": "at least", "at_most": "at most"}
+
+
+def print_json(result: dict[str, Any]) -> None:
+    """Print a result for machines."""
+    click.echo(json.dumps(result, allow_nan=False))
+
+
+def print_note(text: str) -> None:
+    """Print what the user should know, beside the result."""
+    click.echo(f"Note: {text}", err=True)
+
+
+def print_warning(message: Any, *_: Any, **__: Any) -> None:
+    """Print a warning in one line; takes the place of `warnings.showwarning`."""
+    click.echo(f"Warning: {_one_line(str(message))}", err=True)
+
+
+def print_failure(message: str) -> None:
+    """Print in one line why the command has failed."""
+    click.echo(f"span-hpo: {_one_line(message)}", err=True)
+
+
+def print_predictions(text: str) -> None:
+    """Print predictions that are CSV already."""
+    click.echo(text, nl=False)
+
+
+def print_error_rate(error: float, n_rows: int) -> None:
+    """Print the error of predictions, where it cannot be mistaken for one of them."""
+    click.echo(f"error {error:.4f} of {n_rows} rows", err=True)
+
+
+def print_tuned(result: dict[str, Any], places: str) -> None:
+    """Print the result of a search; `places` says what the suspects are: lines or rows."""
+    low, high = result["loo_error_bounds"]
+    lines = {
+        "rows": _shown_shape(result),
+        "trials": f"{result['trials']} in {result['seconds']:.1f} s",
+        "chosen": _shown_params(result["best_params"]) or "nothing was searched",
+        "loss": f"{_loss_name(result['metric'])} = {result['best_loss']:.4f} (optimistic: it was "
+        "selected)",
+        "LOO error": f"{result['loo_error']:.4f} by the search's estimate, which proves that the "
+        f"exact one is between {low:.4f} and {high:.4f}",
+        "exact": f"{result['exact_error']:.4f}, proven along dual paths",
+        "support": _shown_support(result),
+        "suspects": _shown_suspects(result["suspects"], places),
+        "model": f"{result['model']}, {result['libsvm']}",
+    }
+    if result["storage"] is not None:
+        lines["study"] = result["storage"]
+    for name, text in lines.items():
+        click.echo(f"{name:<10} {text}")
+    _print_groups(result["groups"])
+
+
+def print_point(result: dict[str, Any]) -> None:
+    """Print the estimates of one set of hyperparameters as a table."""
+    click.echo(f"{'rows':<10} {_shown_shape(result)}")
+    click.echo(f"{'point':<10} {_shown_params(result['params'])}")
+    if "n_support" in result:
+        click.echo(f"{'support':<10} {_shown_support(result)}")
+    click.echo()
+    _print_estimates(result["estimates"], result["metric"])
+    _print_groups(result.get("groups"))
+
+
+def _print_estimates(estimates: Sequence[dict[str, Any]], metric: str) -> None:
+    """Print a line for each estimate, with the columns of the first one."""
+    names = [name for name in estimates[0] if name != "estimate"]
+    if metric == "error" and "error" in names:
+        names.remove("loss")  # which is the error
+    titles = {"loss": _loss_name(metric), **_TITLES}
+    heads = [titles.get(name, name) for name in names]
+    widths = [max(10, len(head) + 2) for head in heads]
+    first = max(len(estimate["estimate"]) for estimate in estimates)
+    click.echo(" " * first + _cells(heads, widths))
+    for estimate in estimates:
+        cells = _cells([_cell(estimate.get(name)) for name in names], widths)
+        click.echo(f"{estimate['estimate']:<{first}}{cells}")
+
+
+def _print_groups(groups: dict[str, dict[str, Any]] | None) -> None:
+    if not groups:
+        return
+    width = max(10, *(len(name) for name in groups))
+    click.echo(f"\n{'group':<{width}} {'rows':>8} {'LOO error':>10}")
+    for name, found in groups.items():
+        click.echo(f"{name:<{width}} {found['rows']:>8} {found['error']:>10.4f}")
+
+
+def _cells(texts: Sequence[str], widths: Sequence[int]) -> str:
+    return "".join(f"{text:>{width}}" for text, width in zip(texts, widths, strict=True))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return str(value) if isinstance(value, int) else f"{value:.4f}"
+
+
+def _loss_name(metric: str) -> str:
+    """Return what is minimised, where that is one minus the metric."""
+    return f"1 - {metric}" if metric in _ONE_MINUS else metric
+
+
+def _shown_shape(result: dict[str, Any]) -> str:
+    classes = ", ".join(f"{count} of {label}" for label, count in result["classes"].items())
+    return f"{result['rows']} ({classes}), {result['features']} features"
+
+
+def _shown_support(result: dict[str, Any]) -> str:
+    return f"{result['n_support']} support vectors, {result['n_in_bound']} in-bound"
+
+
+def _shown_suspects(suspects: Sequence[int], places: str) -> str:
+    if not suspects:
+        return "none"
+    shown = ", ".join(str(place) for place in suspects[:_MOST_SUSPECTS])
+    more = len(suspects) - _MOST_SUSPECTS
+    return f"{places} {shown}" + (f" and {more} more" if more > 0 else "")
+
+
+def _shown_params(params: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in params.items()
+    )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,116 @@
+"""Results of commands as JSON holds them; `output` prints them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from span_hpo.cli.files import ModelFiles, PredictionTask
+from span_hpo.cli.search_engines import Engine
+from span_hpo.estimators import SpanSVC
+from span_hpo.io import Predictor, Samples
+from span_hpo.objective import Evaluation
+from span_hpo.runtime import Array, FloatArray
+from span_hpo.solver import is_wrong
+
+
+def shape_of(samples: Samples) -> dict[str, Any]:
+    """Return the numbers of rows, of features and of rows in each class."""
+    classes, counts = np.unique(samples.y, return_counts=True)
+    return {
+        "rows": len(samples.y),
+        "features": samples.X.shape[1],
+        "classes": {str(label): int(n) for label, n in zip(classes.tolist(), counts, strict=True)},
+    }
+
+
+def group_errors(evaluation: Evaluation, samples: Samples) -> dict[str, dict[str, Any]] | None:
+    """Return number of rows and leave-one-out error of every group, if there are groups."""
+    if samples.groups is None:
+        return None
+    wrong = is_wrong(evaluation.loo.y, evaluation.loo.decision_values)
+    return {
+        str(group): {
+            "rows": int((samples.groups == group).sum()),
+            "error": float(wrong[samples.groups == group].mean()),
+        }
+        for group in sorted(set(samples.groups.tolist()))
+    }
+
+
+def places_of(indices: Array, samples: Samples) -> list[int]:
+    """Return where rows are: their lines in a text file, else their numbers from 1."""
+    numbers: list[int] = indices.tolist()
+    return [index + 1 if samples.lines is None else samples.lines[index] for index in numbers]
+
+
+def tuned_result(
+    file: Path,
+    samples: Samples,
+    model: SpanSVC,
+    exact: Evaluation,
+    saved: ModelFiles,
+    engine: Engine,
+    seconds: float,
+) -> dict[str, Any]:
+    """Return what is known about a tuned model.
+
+    Parameters
+    ----------
+    file, samples
+        The training rows.
+    model
+        The fitted model.
+    exact
+        Its hyperparameters, evaluated by the exact method.
+    saved
+        Where the model is.
+    engine
+        What has searched its hyperparameters, if there was anything to search.
+    seconds
+        Time that all of this took.
+    """
+    was_searched = bool(model.objective_.space)
+    return {
+        "file": str(file),
+        **shape_of(samples),
+        "metric": model.metric,
+        "trials": engine.finished() if was_searched else 0,
+        "best_params": model.best_params_,
+        "best_loss": model.best_loss_,
+        "loo_error": model.loo_error_,
+        "loo_error_bounds": list(model.loo_bounds_),
+        "exact_error": exact.loo.error,
+        "n_support": exact.n_support,
+        "n_in_bound": exact.n_in_bound,
+        "suspects": places_of(model.suspects_, samples),
+        "groups": group_errors(exact, samples),
+        "seconds": seconds,
+        "model": str(saved.json),
+        "libsvm": str(saved.libsvm),
+        "storage": engine.place if was_searched else None,
+    }
+
+
+def prediction_columns(
+    predictor: Predictor, decisions: FloatArray, *, with_proba: bool, with_values: bool
+) -> dict[str, list[Any]]:
+    """Return predictions, probabilities and decision values by the names of their columns."""
+    columns: dict[str, list[Any]] = {"prediction": predictor.labels_of(decisions).tolist()}
+    labels = predictor.labels.tolist()
+    if with_proba:
+        for label, column in zip(labels, predictor.probabilities_of(decisions).T, strict=True):
+            columns[f"probability of {label}"] = column.tolist()
+    if with_values:
+        values = decisions[:, None] if decisions.ndim == 1 else decisions
+        pairs = [(a, b) for i, a in enumerate(labels) for b in labels[i + 1 :]]
+        for (first, second), column in zip(pairs, values.T, strict=True):
+            columns[f"value of {second} against {first}"] = column.tolist()
+    return columns
+
+
+def error_rate(task: PredictionTask, predictions: list[Any]) -> float | None:
+    """Return the share of wrong predictions, if the labels are known."""
+    if task.labels is None:
+        return None
+    return float(np.mean([a != b for a, b in zip(task.labels, predictions, strict=True)]))
