@@ -1,0 +1,52 @@
+import json
+import re
+
+import pandas as pd
+
+from span_hpo import RBF, SpanObjective, UniformCost
+from tests.cli.program import NOT_FEATURES, call, moons_table
+
+
+def test_loo_shows_every_estimate(capsys):
+    """The table holds what the objective says, and the bounds contain the exact error."""
+    settings = ("rows.csv", "--target", "label", *NOT_FEATURES, "--C", "4", "--gamma", "2")
+    found = json.loads(call("loo", *settings, "--json", capsys=capsys))
+    estimates = {row["estimate"]: row for row in found["estimates"]}
+    bounds = {"support vectors / rows", "xi-alpha", "Jaakkola-Haussler", "Opper-Winther"}
+    assert set(estimates) == {"span", "exact", "refit", "stopping", "span bound", *bounds}
+    frame = moons_table()
+    X = pd.get_dummies(frame[["x", "z", "town"]], columns=["town"], dtype=float)
+    X = (X - X.min()) / (X.max() - X.min())
+    for method in ("span", "exact", "refit", "stopping"):
+        objective = SpanObjective(
+            X, frame["label"], kernel=RBF(gamma=2.0), weighting=UniformCost(4.0), loo_method=method
+        )
+        assert estimates[method]["error"] == objective({})
+    exact = estimates["exact"]["error"]
+    assert exact == estimates["refit"]["error"] == estimates["stopping"]["error"]
+    assert estimates["span"]["at_least"] <= exact <= estimates["span"]["at_most"]
+    assert exact <= estimates["support vectors / rows"]["at_most"] + 1e-12
+    assert exact <= min(estimates[name]["error"] for name in ("xi-alpha", "span bound"))
+    table = call("loo", *settings, "--no-refit", "--metric", "log_loss", capsys=capsys)
+    assert re.search(r"log_loss +error +at least +at most", table)
+    assert not re.search(r"^refit", table, re.MULTILINE)
+
+
+def test_compare_shows_value_and_seconds(capsys):
+    """Exact equals refits; five folds are what scikit-learn's give."""
+    settings = ("rows.csv", "--target", "label", *NOT_FEATURES, "--C", "4", "--gamma", "2")
+    found = json.loads(call("compare", *settings, "--json", capsys=capsys))
+    estimates = {row["estimate"]: row for row in found["estimates"]}
+    assert list(estimates) == ["span-rule", "exact", "5-fold", "refit"]
+    assert estimates["exact"]["loss"] == estimates["refit"]["loss"]
+    assert all(row["seconds"] > 0 for row in estimates.values())
+    table = call("compare", *settings, "--folds", 3, capsys=capsys)
+    assert re.search(r"^3-fold +0\.\d{4} +\d", table, re.MULTILINE)
+
+
+def test_defaults_of_one_point_are_shown(capsys):
+    """Hyperparameters that are not given get values, which are printed."""
+    found = json.loads(
+        call("loo", "rows.csv", "--target", "label", *NOT_FEATURES, "--json", capsys=capsys)
+    )
+    assert set(found["params"]) == {"gamma", "C_bad", "C_good"}

@@ -1,0 +1,176 @@
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file, load_iris
+
+from span_hpo.cli import main
+from tests.cli.program import call, hashes, moons_table
+from tests.problems import two_moons
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_libsvm_files(kind, capsys):
+    """LIBSVM's format goes in; a test file may have other features than the training rows."""
+    X, y = load_iris(return_X_y=True)
+    if kind == "sparse":
+        X = np.hstack([X * (X > 2), np.zeros((150, 20))])
+        X[0, -1] = 1.0
+    dump_svmlight_file(X[::2], y[::2], "train", zero_based=False)
+    more = np.hstack([X[1::2], np.ones((75, 1))])  # a feature that no training row has
+    dump_svmlight_file(more, y[1::2], "test", zero_based=False)
+    tuned = call("tune", "train", "--trials", 10, "--seed", 0, "--json", capsys=capsys)
+    assert json.loads(tuned)["classes"] == {"0": 25, "1": 25, "2": 25}
+    found = json.loads(call("predict", "model.json", "test", "--json", "--proba", capsys=capsys))
+    assert found["error"] < 0.1
+    assert found["error"] == np.mean(np.array(found["prediction"]) != y[1::2])
+    total = sum(np.array(found[f"probability of {label}"]) for label in (0, 1, 2))
+    np.testing.assert_allclose(total, 1.0)
+    svmutil = pytest.importorskip("libsvm.svmutil")
+    by_text = json.loads(call("predict", "model.libsvm", "test", "--json", capsys=capsys))
+    labels, rows = svmutil.svm_read_problem("test")  # features that nobody has scaled
+    theirs, _, _ = svmutil.svm_predict(labels, rows, svmutil.svm_load_model("model.libsvm"), "-q")
+    assert by_text["prediction"] == theirs
+
+
+def test_nothing_is_replaced_unasked(tmp_path, capsys):
+    """A model, a study and predictions stay unless --force (or --resume) says otherwise."""
+    command = ("tune", "rows.csv", "--target", "label", "--trials", 3, "--seed", 0)
+    call(*command, capsys=capsys)
+    call("predict", "model.json", "rows.csv", "--out", "out.csv", capsys=capsys)
+    before = hashes(tmp_path)
+    assert "exists already" in call(*command, capsys=capsys, code=2)
+    again = ("predict", "model.json", "rows.csv", "--out", "out.csv")
+    assert "out.csv exists already" in call(*again, capsys=capsys, code=2)
+    Path("model.json").unlink()
+    Path("model.libsvm").unlink()
+    assert "has a study 'model' already" in call(*command, capsys=capsys, code=2)
+    assert hashes(tmp_path).items() <= before.items()
+    found = json.loads(call(*command, "--force", "--json", capsys=capsys))
+    assert found["trials"] == 3
+    call(*again, "--force", capsys=capsys)
+
+
+def test_models_and_files_must_match(capsys):
+    """A model of a table wants a table with its columns, one of numbered features wants these."""
+    call("tune", "rows.csv", "--target", "label", "--trials", 2, "--seed", 0, capsys=capsys)
+    dump_svmlight_file(*load_iris(return_X_y=True), "iris", zero_based=False)
+    call("tune", "iris", "--trials", 2, "--seed", 0, "--out", "iris_model", capsys=capsys)
+    error = call("predict", "model.json", "iris", capsys=capsys, code=2)
+    assert "must be a table with the columns x, z, town" in error
+    error = call("predict", "iris_model.json", "rows.csv", capsys=capsys, code=2)
+    assert "must hold 4 numbered features" in error
+    moons_table().drop(columns="z").to_csv("short.csv", index=False)
+    error = call("predict", "model.json", "short.csv", capsys=capsys, code=2)
+    assert "must have the columns 'z'" in error
+
+
+def test_files_that_are_read_are_not_written(tmp_path, capsys):
+    """Not even --force replaces the input, the model, or one output by another."""
+    dump_svmlight_file(*two_moons(40), "rows.libsvm", zero_based=False)
+    call("tune", "rows.csv", "--target", "label", "--trials", 2, "--seed", 0, capsys=capsys)
+    before = hashes(tmp_path)
+    for arguments in (
+        ("tune", "rows.libsvm", "--out", "rows", "--force"),
+        ("tune", "rows.csv", "--target", "label", "--out", "h", "--storage", "h.json"),
+        ("tune", "rows.csv", "--target", "label", "--out", "h", "--storage", "rows.csv"),
+        ("predict", "model.json", "rows.csv", "--out", "rows.csv", "--force"),
+        ("predict", "model.json", "rows.csv", "--out", "model.json", "--force"),
+        ("predict", "model.json", "rows.csv", "--out", "x", "--features", "x"),
+    ):
+        error = call(*arguments, capsys=capsys, code=2)
+        assert "must be another file" in error
+    assert hashes(tmp_path) == before
+
+
+def mutations(content, count, seed):
+    """Yield damaged copies of a file."""
+    rng = np.random.default_rng(seed)
+    for number in range(count):
+        data = bytearray(content)
+        kind = number % 8
+        place = int(rng.integers(len(data)))
+        if kind == 0:  # truncated
+            del data[place:]
+        elif kind == 1:  # binary noise
+            data[place : place + 20] = rng.bytes(20)
+        elif kind == 2:  # a few bits
+            for spot in rng.integers(len(data), size=3):
+                data[spot] ^= 1 << int(rng.integers(8))
+        elif kind == 3:  # huge numbers
+            huge = rng.choice([b"1e400", b"-1e308", b"9" * 400, b"nan", b"1e-320", b"99999999999"])
+            numbers = [found.span() for found in re.finditer(rb"\d+", bytes(data))]
+            start, end = numbers[int(rng.integers(len(numbers)))]
+            data[start:end] = huge
+        elif kind == 4:  # a wrong column, row or key
+            words = [found.span() for found in re.finditer(rb"[^\s,:\"]+", bytes(data))]
+            start, end = words[int(rng.integers(len(words)))]
+            del data[start : end + 1]
+        elif kind == 5:  # something twice
+            data[place:place] = data[place : place + int(rng.integers(1, 200))]
+        elif kind == 6:  # separators
+            data[place : place + 1] = rng.choice([b",", b"\n", b'"', b"\0", b":", b"[", b"{", b"-"])
+        else:  # a part is missing
+            del data[place : place + int(rng.integers(1, 300))]
+        yield bytes(data)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of poor fits to damaged data
+@pytest.mark.parametrize(
+    "kind", ["table", "parquet", "rows", "model.json", "model.libsvm", "new.csv", "study"]
+)
+def test_damaged_files(kind, tmp_path, capsys):
+    """100 mutations of every kind of file: an answer or one clear line, never a traceback."""
+    moons_table(40).to_csv("rows.csv", index=False)
+    fixed = ("--C", 1, "--gamma", 1)
+    call("tune", "rows.csv", "--target", "label", "--trials", 2, "--seed", 0, capsys=capsys)
+    if kind == "parquet":
+        moons_table(40).to_parquet("rows.parquet")
+    if kind == "rows":
+        dump_svmlight_file(*two_moons(40), "rows", zero_based=False)
+    source, command = {
+        "table": ("rows.csv", ("tune", "damaged.csv", "--target", "label", *fixed)),
+        "parquet": ("rows.parquet", ("tune", "damaged.parquet", "--target", "label", *fixed)),
+        "rows": ("rows", ("tune", "damaged", *fixed)),
+        "model.json": ("model.json", ("predict", "damaged.json", "rows.csv")),
+        "model.libsvm": ("model.libsvm", ("predict", "damaged.libsvm", "numbers")),
+        "new.csv": ("rows.csv", ("predict", "model.json", "damaged.csv")),
+        "study": (
+            "model.journal",
+            ("tune", "rows.csv", "--target", "label", "--resume", "--trials", 2),
+        ),
+    }[kind]
+    if kind == "model.libsvm":
+        dump_svmlight_file(np.ones((3, 7)), [1, 0, 1], "numbers", zero_based=False)
+    if kind == "study":
+        command += ("--storage", "damaged.journal", "--out", "model")
+    else:
+        command += ("--out", "out")
+    Path("out.json").write_text("precious")
+    damaged = next(Path(str(part)) for part in command if str(part).startswith("damaged"))
+    content = Path(source).read_bytes()
+    codes = []
+    for mutation in mutations(content, 100, seed=len(kind)):
+        damaged.write_bytes(mutation)
+        before = hashes(tmp_path)
+        arguments = command if kind == "study" else (*command, "--force")
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        code = ended.value.code
+        codes.append(code)
+        assert code in (0, 1, 2)
+        assert "Traceback" not in printed.err
+        if code:
+            assert printed.out == ""
+            assert printed.err.splitlines()[-1].startswith("span-hpo: ")
+            after = hashes(tmp_path)
+            if kind == "study":  # a journal may grow, if it can be read
+                assert damaged.read_bytes().startswith(mutation)
+                after.pop(tmp_path / damaged)
+                before.pop(tmp_path / damaged)
+            assert after == before
+    assert codes.count(2) >= 20
