@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from span_hpo.cli.options import WEIGHTINGS, ModelSettings
-from span_hpo.io import KERNELS
-from span_hpo.kernels import RBF, Linear, Polynomial
+from span_hpo.kernels import LIBSVM_KERNELS
 from span_hpo.runtime import ArgumentError, Array, real
 from span_hpo.weighting import ClassCosts, PowerScore, SigmoidScore, UniformCost
 
@@ -17,15 +16,15 @@ _SHAPES = {"sigmoid": ("A", "B"), "power": ("tau",)}  # hyperparameters besides 
 
 def kernel_of(settings: ModelSettings) -> Any:
     """Return the kernel with the values that are given."""
-    name = settings.kernel
+    name, kernel = settings.kernel, LIBSVM_KERNELS[settings.kernel]
     values = {option: getattr(settings, option) for option in ("gamma", "degree", "coef0")}
     given = {option: value for option, value in values.items() if value is not None}
     for option, value in given.items():
-        if option not in KERNELS[name]:
+        if option not in kernel.parameter_names():
             raise ArgumentError(
                 f"--{option}", f"must not be given for the kernel {name}, got {value!r}."
             )
-    return {"rbf": RBF, "linear": Linear, "poly": Polynomial}[name](**given)
+    return kernel(**given)
 
 
 def weighting_of(settings: ModelSettings, score: str | None, labels: Array) -> Any:

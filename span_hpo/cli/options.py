@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from span_hpo.io import KERNELS
+from span_hpo.kernels import LIBSVM_KERNELS
 from span_hpo.loo import METHODS
 from span_hpo.metrics import METRICS
 from span_hpo.runtime import ArgumentError, real, whole
@@ -202,7 +202,7 @@ model_options = _gathered(
     ModelSettings,
     click.option(
         "--kernel",
-        type=click.Choice(list(KERNELS)),
+        type=click.Choice(list(LIBSVM_KERNELS)),
         default="rbf",
         show_default=True,
         help="Kernel of the support vector machine.",

@@ -300,7 +300,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
                 "A search needs Optuna: pip install 'span-hpo[optuna]'. With every hyperparameter "
                 "fixed, as in SpanSVC(RBF(gamma=0.1), UniformCost(1.0)), it is not needed."
             ) from error
-        adapter.OptunaObjective(self.objective_, budgets=self.budgets)  # raises before any study
+        budgets = self.objective_.budget_rows(self.budgets)
         self.study_ = adapter.new_study(
             sampler=self.sampler,
             pruner=self.pruner,
@@ -312,7 +312,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
             self.study_,
             self.objective_,
             n_trials=n_trials,
-            budgets=self.budgets,
+            budgets=budgets,
             timeout=self.timeout,
             n_jobs=whole("n_jobs", self.n_jobs, at_least=1),
             progress_bar=self.progress_bar,
