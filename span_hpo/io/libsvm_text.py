@@ -65,24 +65,36 @@ class LibsvmModel:
         return "\n".join(lines) + "\n"
 
     @classmethod
-    def of_text(cls, text: str, n_features: int | None = None) -> "LibsvmModel":
+    def of_text(cls, text: str, source: str, n_features: int | None = None) -> "LibsvmModel":
         """Return the model that the content of a file describes.
 
         Parameters
         ----------
         text
             Content of the file.
+        source
+            Name of the file, for messages.
         n_features
             Number of features; by default the highest that a support vector uses.
 
         Raises
         ------
-        KeyError, ValueError, IndexError
+        ValueError
             If the file is damaged, or holds another kind of model.
         """
         lines = iter(text.splitlines())
-        header = _header(lines)
-        kernel = _kernel_of(header)
+        header = _header(lines, source)
+        kernel = _kernel_of(header, source)
+        try:
+            return cls._of_parts(kernel, header, lines, n_features)
+        except (KeyError, ValueError, IndexError) as error:
+            raise damaged_model(source, error) from error
+
+    @classmethod
+    def _of_parts(
+        cls, kernel: str, header: dict[str, str], lines: Iterator[str], n_features: int | None
+    ) -> "LibsvmModel":
+        """Return the model of a header and the lines of its support vectors."""
         labels = np.array([int(label) for label in header["label"].split()])
         rows = [_support_vector(line, len(labels) - 1) for line in lines if line.strip()]
         if len(rows) != int(header["total_sv"]):
@@ -102,7 +114,12 @@ class LibsvmModel:
         )
 
 
-def _header(lines: Iterator[str]) -> dict[str, str]:
+def damaged_model(source: str, fault: Exception) -> ValueError:
+    """Return the error about a model file that is not whole."""
+    return ValueError(f"{source} must be a whole LIBSVM model, got a damaged one: {fault}.")
+
+
+def _header(lines: Iterator[str], source: str) -> dict[str, str]:
     """Return the lines before the support vectors, by name."""
     header: dict[str, str] = {}
     for line in lines:
@@ -110,17 +127,17 @@ def _header(lines: Iterator[str]) -> dict[str, str]:
             return header
         name, _, value = line.partition(" ")
         header[name] = value.strip()
-    raise ValueError("it has no support vectors")
+    raise ValueError(f"{source} must be a LIBSVM model, got a file without support vectors.")
 
 
-def _kernel_of(header: dict[str, str]) -> str:
+def _kernel_of(header: dict[str, str], source: str) -> str:
     """Return our name of the kernel in a header."""
     svm_type, wanted = header.get("svm_type", "none"), header.get("kernel_type", "none")
     if svm_type != "c_svc":
-        raise ValueError(f"it must hold a model of type c_svc, got {svm_type!r}")
+        raise ValueError(f"{source} must hold a model of type c_svc, got {svm_type!r}.")
     ours = {str(kernel.libsvm_name): name for name, kernel in LIBSVM_KERNELS.items()}
     if wanted not in ours:
-        raise ValueError(f"it must have one of the kernels {sorted(ours)}, got {wanted!r}")
+        raise ValueError(f"{source} must have one of the kernels {sorted(ours)}, got {wanted!r}.")
     return ours[wanted]
 
 

@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from span_hpo.calibration import PlattSigmoid, class_probabilities
 from span_hpo.io.atomic import write_text
 from span_hpo.io.encoding import Encoding
-from span_hpo.io.libsvm_text import LibsvmModel
+from span_hpo.io.libsvm_text import LibsvmModel, damaged_model
 from span_hpo.io.model_json import plain_number, read_vectors, written_vectors
 from span_hpo.io.scaling import Scaling, scaling_of
 from span_hpo.io.tables import Table
@@ -367,14 +367,12 @@ class Predictor:
             text = Path(path).read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
             raise ValueError(f"{path} must be a LIBSVM model, got a binary file.") from error
+        parts = LibsvmModel.of_text(text, str(path), n_features)
+        model = cls(**{part.name: getattr(parts, part.name) for part in fields(parts)})
         try:
-            parts = LibsvmModel.of_text(text, n_features)
-            model = cls(**{part.name: getattr(parts, part.name) for part in fields(parts)})
             _check(model)
-        except (KeyError, ValueError, IndexError) as error:
-            raise ValueError(
-                f"{path} must be a whole LIBSVM model, got a damaged one: {error}."
-            ) from error
+        except ValueError as error:
+            raise damaged_model(str(path), error) from error
         return model
 
 
