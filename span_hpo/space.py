@@ -323,6 +323,14 @@ def grid(space: Space, points: int | Mapping[str, int]) -> dict[str, list[Any]]:
     return {name: part.grid(counts.get(name, 1)) for name, part in space.items()}
 
 
+def points_per_name(space: Space, at_most: int) -> int:
+    """Return how many values each name may have in a grid of at most so many points."""
+    points = 1
+    while (points + 1) ** max(1, len(space)) <= at_most:
+        points += 1
+    return points
+
+
 def _evenly(low: float, high: float, points: int) -> list[float]:
     if points == 1:
         return [(low + high) / 2]

@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from span_hpo import Choice, Float, Int
-from span_hpo.space import checked_params, grid, merged_space, searched, value_of
+from span_hpo.space import (
+    checked_params,
+    grid,
+    merged_space,
+    points_per_name,
+    searched,
+    value_of,
+)
 
 
 def test_cost_grid_of_the_paper():
@@ -146,3 +153,12 @@ def test_grid_points_per_name():
         grid(space, {"b": 3})
     with pytest.raises(ValueError, match=r"`points\['a'\]` must be a whole number of at least 1"):
         grid(space, 0)
+
+
+@pytest.mark.parametrize(
+    ("names", "at_most", "points"), [(3, 64, 4), (3, 63, 3), (2, 1, 1), (0, 9, 9)]
+)
+def test_points_of_a_grid(names, at_most, points):
+    """A grid has as many values for each name as its largest number of points allows."""
+    space = {str(name): Float(0, 1) for name in range(names)}
+    assert points_per_name(space, at_most) == points

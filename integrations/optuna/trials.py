@@ -95,13 +95,13 @@ class OptunaObjective:
             self._meet(study)
             sign(trial)
         params = suggest_params(trial, self.objective)
-        for rows in self.budgets:
-            outcome = self._outcome(params, dict(trial.params), rows)
+        for n_rows in self.budgets:
+            outcome = self._outcome(params, dict(trial.params), n_rows)
             if "failure" in outcome.attributes:
                 break
             if len(outcome.losses) == 1:
-                trial.report(outcome.losses[0], step=rows)
-                if rows < self.budgets[-1] and trial.should_prune():
+                trial.report(outcome.losses[0], step=n_rows)
+                if n_rows < self.budgets[-1] and trial.should_prune():
                     self._write(trial, outcome)
                     raise TrialPruned
         self._write(trial, outcome)
@@ -116,19 +116,23 @@ class OptunaObjective:
             excess = outcome.attributes["n_support"] / share - self.max_support
             trial.set_constraint("n_support", float(excess))
 
-    def _outcome(self, params: dict[str, Any], written: dict[str, Any], rows: int) -> _Outcome:
+    def _outcome(self, params: dict[str, Any], written: dict[str, Any], n_rows: int) -> _Outcome:
         """Evaluate, unless that has been done or another thread is about it."""
-        last = rows == self.budgets[-1]
-        key = (rows, last, *((name, type(value), value) for name, value in sorted(written.items())))
+        last = n_rows == self.budgets[-1]
+        key = (
+            n_rows,
+            last,
+            *((name, type(value), value) for name, value in sorted(written.items())),
+        )
         with _lock:
             outcomes = _outcomes.setdefault(self.objective, Memo())
-        return outcomes.get(key, lambda: self._evaluated(params, rows, certify=last))
+        return outcomes.get(key, lambda: self._evaluated(params, n_rows, certify=last))
 
     @one_blas_thread
-    def _evaluated(self, params: dict[str, Any], rows: int, certify: bool) -> _Outcome:
+    def _evaluated(self, params: dict[str, Any], n_rows: int, certify: bool) -> _Outcome:
         try:
             # Proofs take as long as a fit of few rows: at a small budget they are left out.
-            evaluation = self.objective.evaluate(params, rows, certify=certify)
+            evaluation = self.objective.evaluate(params, n_rows, certify=certify)
         except SolverError as error:
             # NaN is Optuna's own sign for a failed trial.
             losses = (math.nan,) * len(self.objective.metrics)

@@ -46,9 +46,9 @@ class SpanTrainable(tune.Trainable):  # type: ignore[misc]  # not typed
 
     def step(self) -> dict[str, Any]:
         """Evaluate the next budget."""
-        rows = self.budgets[len(self.reports)]
-        is_last = rows == self.budgets[-1]
-        evaluation = self.objective.evaluate(self.params, rows, certify=is_last)
+        n_rows = self.budgets[len(self.reports)]
+        is_last = n_rows == self.budgets[-1]
+        evaluation = self.objective.evaluate(self.params, n_rows, certify=is_last)
         report = {LOSS: evaluation.loss, "losses": evaluation.losses, **evaluation.figures()}
         # To keep the first budget costs as much as to repeat it, and after the last all is done.
         is_worth_keeping = bool(self.reports) and not is_last

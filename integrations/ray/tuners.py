@@ -33,6 +33,7 @@ from span_hpo.search import (
     written_grid,
     written_params,
 )
+from span_hpo.space import points_per_name
 
 _FACTOR = 2  # of these budgets half of the trials go on to the next
 _PATIENCE = 5.0  # seconds until a cluster must answer
@@ -103,7 +104,7 @@ def tuner(
     """
     if budgets is None:
         budgets = (1.0,) if scheduler is None else DEFAULT_BUDGETS
-    rows, cpus = _checked(objective, budgets, cpus_per_trial)
+    row_counts, cpus = _checked(objective, budgets, cpus_per_trial)
     num_samples = whole("num_samples", num_samples, at_least=1)
     max_failures = whole("max_failures", max_failures, at_least=-1)  # -1: as often as it takes
     if max_concurrent_trials is not None:
@@ -117,15 +118,15 @@ def tuner(
         )
     if scheduler == "pbt" and not objective.space:
         raise ValueError('`scheduler` must not be "pbt" where nothing is searched.')
-    chosen = _scheduler(objective, scheduler, rows)
+    chosen = _scheduler(objective, scheduler, row_counts)
     algorithm, space, samples = _search(objective, search, num_samples, seed)
     if search == "random" and max_concurrent_trials is not None:
         # Ray ignores its own setting for this algorithm, which has one of its own.
         algorithm.max_concurrent, max_concurrent_trials = max_concurrent_trials, None
     if storage_path is not None and name is not None:
-        _note(objective, rows, f"{_absolute(storage_path)}/{name}")
+        _note(objective, row_counts, f"{_absolute(storage_path)}/{name}")
     return tune.Tuner(
-        _trainable(objective, rows, cpus),
+        _trainable(objective, row_counts, cpus),
         param_space=space,
         tune_config=tune.TuneConfig(
             metric=LOSS,
@@ -221,16 +222,16 @@ def restored_tuner(
         check_same(f"the run {path}", noted["objective"], objective.description())
     if budgets is None:
         budgets = noted.get("budgets", DEFAULT_BUDGETS)
-    rows, cpus = _checked(objective, budgets, cpus_per_trial)
+    row_counts, cpus = _checked(objective, budgets, cpus_per_trial)
     return tune.Tuner.restore(
-        path, trainable=_trainable(objective, rows, cpus), resume_errored=True
+        path, trainable=_trainable(objective, row_counts, cpus), resume_errored=True
     )
 
 
-def _note(objective: SpanObjective, rows: tuple[int, ...], path: str) -> None:
+def _note(objective: SpanObjective, row_counts: tuple[int, ...], path: str) -> None:
     """Write beside a run in a local folder what it is about."""
     if "://" not in path:
-        about = {"objective": objective.description(), "budgets": rows}
+        about = {"objective": objective.description(), "budgets": row_counts}
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         write_text(f"{path}.json", json.dumps(about))
 
@@ -260,13 +261,13 @@ def _checked(
     return budgets_to_all_rows(objective, budgets), cpus
 
 
-def _trainable(objective: SpanObjective, rows: tuple[int, ...], cpus: float) -> Any:
+def _trainable(objective: SpanObjective, row_counts: tuple[int, ...], cpus: float) -> Any:
     """Return the trainable with its data, which go to the object store now, and its cores."""
-    trainable = tune.with_parameters(SpanTrainable, objective=objective, budgets=rows)
+    trainable = tune.with_parameters(SpanTrainable, objective=objective, budgets=row_counts)
     return tune.with_resources(trainable, {"cpu": cpus})
 
 
-def _scheduler(objective: SpanObjective, scheduler: Any, rows: tuple[int, ...]) -> Any:
+def _scheduler(objective: SpanObjective, scheduler: Any, row_counts: tuple[int, ...]) -> Any:
     """Return Ray's scheduler of this name."""
     if scheduler is None or isinstance(scheduler, TrialScheduler):
         return scheduler
@@ -275,21 +276,21 @@ def _scheduler(objective: SpanObjective, scheduler: Any, rows: tuple[int, ...]) 
             f"`scheduler` must be one of {list(SCHEDULERS)}, a scheduler of Ray or None, got "
             f"{scheduler!r}."
         )
-    return SCHEDULER_OF_NAME[scheduler](objective, rows)
+    return SCHEDULER_OF_NAME[scheduler](objective, row_counts)
 
 
-def _asha(_: SpanObjective, rows: tuple[int, ...]) -> TrialScheduler:
+def _asha(_: SpanObjective, row_counts: tuple[int, ...]) -> TrialScheduler:
     return ASHAScheduler(
-        time_attr=ROWS, grace_period=rows[0], max_t=rows[-1], reduction_factor=_FACTOR
+        time_attr=ROWS, grace_period=row_counts[0], max_t=row_counts[-1], reduction_factor=_FACTOR
     )
 
 
-def _hyperband(_: SpanObjective, rows: tuple[int, ...]) -> TrialScheduler:
-    return HyperBandScheduler(time_attr=_STEPS, max_t=len(rows), reduction_factor=_FACTOR)
+def _hyperband(_: SpanObjective, row_counts: tuple[int, ...]) -> TrialScheduler:
+    return HyperBandScheduler(time_attr=_STEPS, max_t=len(row_counts), reduction_factor=_FACTOR)
 
 
-def _median(_: SpanObjective, rows: tuple[int, ...]) -> TrialScheduler:
-    return MedianStoppingRule(time_attr=ROWS, grace_period=rows[0], hard_stop=True)
+def _median(_: SpanObjective, row_counts: tuple[int, ...]) -> TrialScheduler:
+    return MedianStoppingRule(time_attr=ROWS, grace_period=row_counts[0], hard_stop=True)
 
 
 def _population(objective: SpanObjective, _: tuple[int, ...]) -> TrialScheduler:
@@ -346,9 +347,8 @@ def _random_search(
 def _grid_search(
     objective: SpanObjective, num_samples: int, _: int | None
 ) -> tuple[Any, dict[str, Any], int]:
-    space = objective.space
-    points = max(1, int(num_samples ** (1 / max(1, len(space))) * (1 + 1e-9)))
-    values = written_grid(space, objective.grid(points))
+    points = points_per_name(objective.space, num_samples)
+    values = written_grid(objective.space, objective.grid(points))
     return None, {name: tune.grid_search(list(grid)) for name, grid in values.items()}, 1
 
 
