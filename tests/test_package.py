@@ -78,6 +78,7 @@ LAYOUT = {
 }
 INNER = {"loo.path": ["segments", "tableau", "check", "follow"]}  # packages within a room
 ROOMS = list(LAYOUT)
+MOST_LINES = 450
 # Optuna is optional, and the adapter of Ray is large: these import adapters inside functions.
 LATE = {"estimators", "cli"}
 
@@ -215,6 +216,27 @@ def test_all_packages_are_installed():
         for path in (ROOT / "integrations").rglob("__init__.py")
     }
     assert set(settings["packages"]) == found
+
+
+def test_modules_are_short():
+    """No module has more than 450 lines."""
+    lengths = {str(path): len(path.read_text().splitlines()) for path, _, _ in files()}
+    lengths |= {
+        str(path): len(path.read_text().splitlines())
+        for path in (ROOT / "benchmarks").rglob("*.py")
+    }
+    assert not {path: length for path, length in lengths.items() if length > MOST_LINES}
+
+
+def test_architecture_page_names_every_file():
+    """The page on the architecture lists the rooms and their files in the order of the layout."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    lines = [line for line in page.splitlines() if line.startswith("| `")]
+    for room, order in (LAYOUT | INNER).items():
+        place = room.replace(".", "/") + ("/" if order else "")
+        (line,) = [line for line in lines if line.startswith(f"| `{place}` |")]
+        names = [name.strip("`/") for name in line.split("|")[3].strip().split(", ") if name]
+        assert names == order, room
 
 
 def test_only_the_border_knows_a_solver():
