@@ -1,4 +1,4 @@
-"""Rows, labels and what is known about each row, validated once at the border."""
+"""Check rows, labels, scores and groups from users once, and hold them in one form."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,29 +10,44 @@ from scipy import sparse
 
 from span_hpo.runtime import Array, FloatArray, IndexArray, read_only
 
-ONLY_SCORE = "score"  # the name of the scores when there is one array of them
+ONLY_SCORE = "score"  # name of the scores if they are given as a single array
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Checked training data: copies that nobody can change.
+    """Training data that have been checked, copied and protected from changes.
+
+    A `SpanObjective` makes its `data` from its arguments, and passes them on to weightings.
 
     Attributes
     ----------
     X
-        Features, shape (l, d): an array, or sparse in compressed rows; or the kernel matrix.
+        Features, shape (l, d), as an array or a sparse matrix in compressed rows; or the kernel
+        matrix, shape (l, l), if the kernel is precomputed.
     codes
-        Class of each row, as a position in `classes`, shape (l,).
+        Class of each row as a position in `classes`, shape (l,).
     labels
         Labels as the user gave them, shape (l,).
     classes
         The different labels in sorted order.
     scores
-        Named scores, each of shape (l,).
+        Scores by name, each of shape (l,).
     groups
-        Group of each row, shape (l,), or None.
+        Group of each row, shape (l,), or None if there are no groups.
     feature_names
-        Column names of a DataFrame, or None.
+        Column names if the features came as a DataFrame, or None.
+
+    Examples
+    --------
+    >>> from span_hpo import SpanObjective
+    >>> X, y = [[0.0], [1.0], [2.0]], ["no", "yes", "yes"]
+    >>> data = SpanObjective(X, y, scores=[0.9, 0.5, 1.0]).data
+    >>> len(data), data.classes.tolist()
+    (3, ['no', 'yes'])
+    >>> data.y.tolist()
+    [-1.0, 1.0, 1.0]
+    >>> data.score(None).tolist()
+    [0.9, 0.5, 1.0]
     """
 
     X: Any
@@ -48,12 +63,12 @@ class Dataset:
 
     @cached_property
     def y(self) -> FloatArray:
-        """Labels as numbers: -1 and +1 of two classes, else the codes, shape (l,)."""
+        """Labels as numbers, shape (l,): -1 and +1 for two classes, the codes for more."""
         codes = self.codes.astype(float)
         return read_only(2 * codes - 1 if len(self.classes) == 2 else codes)
 
     def take(self, rows: IndexArray) -> "Dataset":
-        """Return the data of some rows; `X` keeps all its columns."""
+        """Return the data of the given rows, with all columns of `X`."""
         return replace(
             self,
             X=self.X[rows],
@@ -64,7 +79,7 @@ class Dataset:
         )
 
     def score(self, name: str | None) -> FloatArray:
-        """Return the scores called `name`, or the only ones there are if `name` is None."""
+        """Return the scores called `name`; None stands for the only scores that there are."""
         if name is None and len(self.scores) == 1:
             return next(iter(self.scores.values()))
         if name is not None and name in self.scores:
@@ -72,17 +87,17 @@ class Dataset:
         known = sorted(self.scores) or "none"
         if name is None and self.scores:
             raise ValueError(
-                f"`scores` holds several ({known}): name the one that the weighting should use."
+                f"`score` must be one of {known}, because several scores are given, got None."
             )
         wanted = "one score per row" if name is None else f"a score called {name!r}"
         raise ValueError(f"`scores` must hold {wanted} for this weighting, got {known}.")
 
     @cached_property
     def nested_order(self) -> IndexArray:
-        """One fixed permutation of the rows whose every prefix keeps the share of each class.
+        """A fixed permutation of the rows in which every prefix keeps the share of each class.
 
-        The rows of a class are shuffled with a fixed seed; the j-th of n_c rows then stands at
-        ``(j + 1/2) / n_c`` on the way from the first to the last row.
+        The rows of each class are shuffled with a fixed seed, and row j of the n_c rows of a class
+        gets the place ``(j + 1/2) / n_c``, with j from 0. The permutation sorts the places.
         """
         rng = np.random.default_rng(0)
         place = np.empty(len(self))
@@ -93,29 +108,30 @@ class Dataset:
 
     @cached_property
     def least_rows(self) -> int:
-        """How many rows of the nested order hold every class."""
+        """Least number of rows at the beginning of `nested_order` that includes every class."""
         order = self.codes[self.nested_order]
         return 1 + max(int((order == code).argmax()) for code in range(len(self.classes)))
 
 
 def as_dataset(X: Any, y: Any, *, scores: Any = None, groups: Any = None) -> Dataset:
-    """Check the user's data and bring them into one form.
+    """Check the user's data and return them in one form.
 
     Parameters
     ----------
     X
         Features, shape (l, d): an array, a DataFrame of numbers or a sparse matrix.
     y
-        Labels, shape (l,): two or more different values of any type that sorts.
+        Labels, shape (l,): two or more different values of any type that can be sorted.
     scores
-        One number per row; or several, as a mapping of names to such arrays or a DataFrame.
+        One number for each row; or several scores, as a mapping from names to such arrays or as a
+        DataFrame.
     groups
-        One label per row.
+        One label for each row.
 
     Raises
     ------
     TypeError, ValueError
-        With the name of the argument, what was received and what is wanted.
+        If an argument is not as described. The message names it and says what was received.
     """
     features = as_features(X)
     count = features.shape[0]
@@ -150,7 +166,7 @@ def as_numbers(values: Any, name: str, count: int) -> FloatArray:
 
 
 def not_negative(values: Any, name: str, count: int) -> FloatArray:
-    """Return `values` as finite float64 numbers of shape (count,), none below 0."""
+    """Return `values` as finite float64 numbers of shape (count,), all of them at least 0."""
     numbers = as_numbers(values, name, count)
     if (numbers < 0).any():
         row = int(numbers.argmin())
@@ -159,21 +175,21 @@ def not_negative(values: Any, name: str, count: int) -> FloatArray:
 
 
 def as_features(X: Any, name: str = "X", *, least_rows: int = 2) -> Any:
-    """Return features as finite float64 numbers, dense or in compressed sparse rows.
+    """Return features as finite float64 numbers, in an array or in compressed sparse rows.
 
     Parameters
     ----------
     X
         Features, shape (l, d): an array, a DataFrame of numbers or a sparse matrix.
     name
-        Name of the argument, for messages.
+        Name of the argument in error messages.
     least_rows
-        The least number of rows that is allowed.
+        Least number of rows that is allowed.
 
     Raises
     ------
     TypeError, ValueError
-        If X is not as described.
+        If `X` is not as described.
     """
     if sparse.issparse(X):
         _check_shape(X.shape, name, least_rows)
@@ -184,7 +200,7 @@ def as_features(X: Any, name: str = "X", *, least_rows: int = 2) -> Any:
 
 
 def _as_sparse_features(X: Any, name: str) -> Any:
-    """Return a copy in compressed rows, float64, sorted and without repeated entries."""
+    """Return a float64 copy in compressed rows that are sorted and have no repeated entries."""
     features = sparse.csr_array(X, copy=True)
     features.data = _as_floats(features.data, name)
     features.sum_duplicates()
@@ -197,7 +213,7 @@ def _as_sparse_features(X: Any, name: str) -> Any:
             f"column {features.indices[first]}."
         )
     if max(features.shape[1], features.nnz) < 2**31:
-        # LIBSVM counts in 32 bits.
+        # LIBSVM needs indices of 32 bits.
         features.indices = features.indices.astype(np.int32)
         features.indptr = features.indptr.astype(np.int32)
     for part in (features.data, features.indices, features.indptr):
@@ -244,7 +260,7 @@ def _finite(values: Array, name: str) -> FloatArray:
 
 
 def _plain(labels: Array) -> Array:
-    """Return labels in an array of objects in the plain type that they share, if there is one."""
+    """Return labels as an array of their plain type, if they are objects that share one."""
     if labels.dtype.kind != "O":
         return labels
     kinds = {type(label) for label in labels.tolist()}
@@ -256,7 +272,9 @@ def _classes(labels: Array) -> Array:
     try:
         classes = np.unique(labels)
     except TypeError as error:
-        raise TypeError(f"`y` must hold labels of one type that sorts ({error}).") from error
+        raise TypeError(
+            f"`y` must hold labels of one type that can be sorted, got other labels ({error})."
+        ) from error
     if len(classes) < 2:
         raise ValueError(f"`y` must have two classes or more, got only {classes.tolist()[0]!r}.")
     return classes
@@ -269,7 +287,7 @@ def _as_groups(groups: Any, count: int) -> Array:
 
 
 def _check_present(column: Array, name: str) -> None:
-    """Raise if a row has no label: None, NaN (also inside objects), NaT or an infinity."""
+    """Raise an error if a label is None, NaN (also in an array of objects), NaT or infinite."""
     if column.dtype.kind == "f":
         missing = ~np.isfinite(column)
     else:
@@ -282,11 +300,11 @@ def _check_present(column: Array, name: str) -> None:
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a value is None, NaN, NaT or pandas' NA: only these do not equal themselves."""
+    """Return whether a value is None, or NaN, NaT or pandas' NA, which do not equal themselves."""
     try:
         return value is None or not value == value  # noqa: SIM201  NaN != NaN
     except TypeError:
-        return True  # NA == NA is neither true nor false
+        return True  # pandas' NA == NA is neither true nor false
 
 
 def _score_argument(name: str) -> str:
@@ -294,7 +312,7 @@ def _score_argument(name: str) -> str:
 
 
 def named_scores(scores: Any, count: int) -> dict[str, FloatArray]:
-    """Return the scores of all rows by name, checked: one array, a mapping or a DataFrame."""
+    """Return the checked scores of all rows by name, from an array, a mapping or a DataFrame."""
     if scores is None:
         named: dict[str, Any] = {}
     elif isinstance(scores, Mapping):

@@ -1,8 +1,8 @@
-"""The search space, independent of any framework.
+"""Describe which hyperparameters are searched, independently of any framework.
 
-Every hyperparameter is a number (fixed) or a `Float`, `Int` or `Choice` (searched). An adapter
-translates these three classes and nothing else. A distribution of Optuna's is taken for the
-dimension that it describes.
+Every hyperparameter is either a number, which is fixed, or a `Float`, `Int` or `Choice`, which is
+searched. Adapters translate these three classes and nothing else. A distribution from Optuna is
+accepted in place of the dimension that it describes.
 """
 
 import math
@@ -14,8 +14,8 @@ import numpy as np
 
 from span_hpo.runtime import LARGEST_WHOLE, real, whole
 
-_STEP_ROUNDING = 1e-9  # relative: 0.3 / 0.1 is three steps, although it is computed as 2.99...
-_GRID_DIGITS = 15  # significant digits of a linear grid: 0.1 * 3 becomes 0.3, as it is written
+_STEP_ROUNDING = 1e-9  # relative rounding of a number of steps: 2.99... from 0.3 / 0.1 counts as 3
+_GRID_DIGITS = 15  # significant digits of values on a linear grid: 3 * 0.1 becomes 0.3
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,21 @@ class Float:
     Parameters
     ----------
     low, high
-        The ends of the range; finite, ``low <= high``.
+        Ends of the range, which must be finite, with ``low <= high``.
     log
-        Search the logarithm; `low` must then be positive.
+        Search the logarithm of the number; `low` must then be positive.
     step
-        Search only ``low, low + step, ...``; not together with `log`.
+        Search only ``low, low + step, ...``; this cannot be combined with `log`.
+
+    Examples
+    --------
+    >>> from span_hpo import Float
+    >>> Float(0.0, 1.0).grid(3)
+    [0.0, 0.5, 1.0]
+    >>> Float(0.25, 4.0, log=True).grid(3)
+    [0.25, 1.0, 4.0]
+    >>> Float(0.0, 1.0, step=0.1).nearest(0.33)
+    0.3
     """
 
     low: float
@@ -52,10 +62,10 @@ class Float:
             object.__setattr__(self, "step", real("step", self.step, above=least))
 
     def grid(self, points: int) -> list[float]:
-        """Return `points` evenly spaced values (geometrically with `log`), both ends included.
+        """Return `points` values from `low` to `high`, spaced evenly or, with `log`, geometrically.
 
-        One point is the middle of the range. With `step` each value moves to the nearest step,
-        and values that meet become one.
+        A single point is the middle of the range. With `step`, each value is moved to the nearest
+        step, and equal values are returned once.
         """
         points = whole("points", points, at_least=1)
         if self.low == self.high:
@@ -72,13 +82,13 @@ class Float:
         return values
 
     def _written(self, value: float) -> float:
-        """Round away what binary arithmetic adds to the decimals, without leaving the range."""
+        """Return a value of the range without the last digits, which are rounding errors."""
         largest = max(abs(self.low), abs(self.high))
         written = round(value, _GRID_DIGITS - 1 - math.floor(math.log10(largest)))
         return min(max(written, self.low), self.high)
 
     def sample(self, rng: np.random.Generator) -> float:
-        """Return one value, drawn uniformly (log-uniformly with `log`)."""
+        """Return one value that is drawn uniformly or, with `log`, log-uniformly."""
         if self.log:
             drawn = math.exp(rng.uniform(math.log(self.low), math.log(self.high)))
             return min(max(drawn, self.low), self.high)
@@ -87,14 +97,14 @@ class Float:
         return self._at_step(int(rng.integers(0, self._last_step() + 1)))
 
     def nearest(self, value: float) -> float:
-        """Return the value of the range that is closest."""
+        """Return the value of the range that is closest to `value`."""
         inside = min(max(float(value), self.low), self.high)
         if self.step is None:
             return inside
         return self._at_step(min(round((inside - self.low) / self.step), self._last_step()))
 
     def steps(self) -> list[float]:
-        """Return all values of a range with a step."""
+        """Return all values of a range that has a step."""
         return [self._at_step(k) for k in range(self._last_step() + 1)]
 
     def _last_step(self) -> int:
@@ -113,11 +123,21 @@ class Int:
     Parameters
     ----------
     low, high
-        The ends of the range, ``low <= high``.
+        Ends of the range, with ``low <= high``.
     log
-        Search the logarithm; `low` must then be at least 1.
+        Search the logarithm of the number; `low` must then be at least 1.
     step
-        Search only ``low, low + step, ...``; 1 together with `log`.
+        Search only ``low, low + step, ...``; must be 1 if `log` is set.
+
+    Examples
+    --------
+    >>> from span_hpo import Int
+    >>> Int(1, 5).grid(3)
+    [1, 3, 5]
+    >>> Int(1, 16, log=True).grid(3)
+    [1, 4, 16]
+    >>> Int(0, 10, step=5).nearest(7)
+    5
     """
 
     low: int
@@ -137,12 +157,12 @@ class Int:
             raise ValueError(f"`step` must be 1 when `log` is True, got {self.step!r}.")
 
     def grid(self, points: int) -> list[int]:
-        """Return at most `points` different whole numbers, as evenly spaced as they can be."""
+        """Return at most `points` different whole numbers, spaced as evenly as possible."""
         values = Float(self.low, self.high, log=self.log).grid(points)
         return sorted({self.nearest(value) for value in values})
 
     def nearest(self, value: float) -> int:
-        """Return the value of the range that is closest."""
+        """Return the value of the range that is closest to `value`."""
         steps = round((min(max(value, self.low), self.high) - self.low) / self.step)
         return self.low + min(steps, (self.high - self.low) // self.step) * self.step
 
@@ -151,7 +171,7 @@ class Int:
         return list(range(self.low, self.high + 1, self.step))
 
     def sample(self, rng: np.random.Generator) -> int:
-        """Return one value, drawn uniformly (log-uniformly with `log`)."""
+        """Return one value that is drawn uniformly or, with `log`, log-uniformly."""
         if self.log:
             return round(Float(self.low, self.high, log=True).sample(rng))
         return int(self.low + self.step * rng.integers(0, (self.high - self.low) // self.step + 1))
@@ -159,12 +179,21 @@ class Int:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few values.
+    """One of several given values.
 
     Parameters
     ----------
     options
-        The values, at least one.
+        Values to choose from, at least one.
+
+    Examples
+    --------
+    >>> from span_hpo import Choice
+    >>> degree = Choice([1, 2, 5])
+    >>> degree.grid(points=10)
+    [1, 2, 5]
+    >>> degree.nearest(5)
+    5
     """
 
     options: Sequence[Any]
@@ -177,15 +206,15 @@ class Choice:
         object.__setattr__(self, "options", tuple(self.options))
 
     def grid(self, points: int) -> list[Any]:
-        """Return every option, whatever `points` is."""
+        """Return all options, regardless of `points`."""
         return list(self.options)
 
     def sample(self, rng: np.random.Generator) -> Any:
-        """Return one option, each equally likely."""
+        """Return one option; all options are equally likely."""
         return self.options[int(rng.integers(len(self.options)))]
 
     def nearest(self, value: Any) -> Any:
-        """Return the value if it is an option, else the first option."""
+        """Return the value if it is an option, and the first option otherwise."""
         return value if value in self.options else self.options[0]
 
 
@@ -199,9 +228,9 @@ Hyperparameter: TypeAlias = float | Dimension
 
 
 def as_dimension(setting: Any) -> Dimension | None:
-    """Return the dimension that a hyperparameter is searched in, None if it is fixed.
+    """Return the dimension in which a hyperparameter is searched, or None if it is fixed.
 
-    Optuna's distributions are known by the module that they come from: nothing is imported.
+    Distributions from Optuna are recognised by the name of their module, without an import.
     """
     if isinstance(setting, Dimension):
         return setting
@@ -215,18 +244,18 @@ def as_dimension(setting: Any) -> Dimension | None:
 
 
 def searched(hyperparameters: Mapping[str, Any]) -> Space:
-    """Return those of the named hyperparameters that are searched."""
+    """Return the dimensions of the hyperparameters that are searched, by name."""
     dimensions = {name: as_dimension(setting) for name, setting in hyperparameters.items()}
     return {name: part for name, part in dimensions.items() if part is not None}
 
 
 def value_of(hyperparameter: Any, name: str, params: Params) -> Any:
-    """Return the value of a hyperparameter: its own if it is fixed, else that in `params`."""
+    """Return the hyperparameter itself if it is fixed, and its value in `params` otherwise."""
     return hyperparameter if as_dimension(hyperparameter) is None else params[name]
 
 
 def merged_space(parts: Mapping[str, Space]) -> Space:
-    """Return the union of several spaces, given by the name of their owner.
+    """Return the union of several spaces, each given under the name of its owner.
 
     Raises
     ------
@@ -264,7 +293,7 @@ def checked_params(space: Space, params: Params) -> dict[str, Any]:
     TypeError
         If `params` is not a mapping.
     ValueError
-        If a name is missing or unknown. A value outside its range is allowed.
+        If a name is missing or unknown. Values outside their range are allowed.
     """
     if not isinstance(params, Mapping):
         raise TypeError(
@@ -274,20 +303,22 @@ def checked_params(space: Space, params: Params) -> dict[str, Any]:
     unknown = [name for name in params if name not in space]
     if missing or unknown:
         faults = [f"missing {missing}"] * bool(missing) + [f"unknown {unknown}"] * bool(unknown)
-        raise ValueError(f"`params` must name exactly {list(space)}, got {', '.join(faults)}.")
+        raise ValueError(
+            f"`params` must name exactly {list(space)}, got {list(params)}: {', '.join(faults)}."
+        )
     return {name: params[name] for name in space}
 
 
 def started(space: Space, starts: Sequence[Params]) -> list[dict[str, Any]]:
-    """Return points to start a search at.
+    """Return the different points at which a search starts.
 
     Parameters
     ----------
     space
-        What is searched.
+        Dimensions by name.
     starts
-        Values of some names each; the others get the middle of their range, and all of them the
-        nearest value that their range allows.
+        Points that may leave out some of the names. Such a name gets the middle of its range, and
+        every value is moved to the nearest one in its range.
     """
     middle = {name: part.grid(1)[0] for name, part in space.items()}
     points = [
@@ -303,10 +334,10 @@ def grid(space: Space, points: int | Mapping[str, int]) -> dict[str, list[Any]]:
     Parameters
     ----------
     space
-        What is searched.
+        Dimensions by name.
     points
-        How many values: one number for all, or a mapping that names every one. A `Choice` gives
-        all its options.
+        Number of values: one number for all names, or a mapping from each name to a number. A
+        `Choice` gives all its options in any case.
     """
     if not isinstance(points, Mapping):
         points = dict.fromkeys(space, points)

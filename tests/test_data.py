@@ -71,7 +71,7 @@ def test_scores_by_name():
     for scores in ({"q": q, "r": r}, pd.DataFrame({"q": q, "r": r})):
         data = as_dataset(X, Y, scores=scores)
         assert data.score("r").tolist() == r.tolist()
-        with pytest.raises(ValueError, match=r"`scores` holds several \(\['q', 'r'\]\)"):
+        with pytest.raises(ValueError, match=r"`score` must be one of \['q', 'r'\], because"):
             data.score(None)
         with pytest.raises(ValueError, match="must hold a score called 's' for this weighting"):
             data.score("s")

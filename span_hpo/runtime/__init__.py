@@ -1,4 +1,4 @@
-"""What knows nothing of SVMs: arrays, checks, threads, results kept once, printing, compilation."""
+"""General helpers that know nothing of SVMs, for arrays, checks, threads, printing and so on."""
 
 from span_hpo.runtime.arrays import (
     Array,

@@ -1,10 +1,10 @@
-"""Checks of single numbers that a user gave; arrays are checked in `span_hpo.data`."""
+"""Checks for single numbers from users; arrays are checked in `span_hpo.data`."""
 
 import math
 from numbers import Integral, Real
 from typing import Any
 
-LARGEST_WHOLE = 2**53  # up to here every whole number is a float
+LARGEST_WHOLE = 2**53  # all whole numbers up to this one are exact as floats
 
 
 class ArgumentError(ValueError):
@@ -38,12 +38,12 @@ class ArgumentError(ValueError):
 
 
 def real(name: str, value: Any, *, above: float = -math.inf, at_least: float = -math.inf) -> float:
-    """Return a finite number in its range as a float.
+    """Return a number as a float if it is finite and in its range.
 
     Raises
     ------
     ArgumentError
-        With the name of the argument, what is wanted and what was received.
+        If the value is not such a number. The message names the argument and its range.
     """
     if getattr(value, "ndim", None) == 0:
         value = value.item()
@@ -63,12 +63,12 @@ def real(name: str, value: Any, *, above: float = -math.inf, at_least: float = -
 
 
 def whole(name: str, value: Any, *, at_least: int | None = None, at_most: int | None = None) -> int:
-    """Return a whole number in its range as an int.
+    """Return a number as an int if it is whole and in its range.
 
     Raises
     ------
     ArgumentError
-        With the name of the argument, what is wanted and what was received.
+        If the value is not such a number. The message names the argument and its range.
     """
     if isinstance(value, Integral) and not isinstance(value, bool):
         number = int(value)

@@ -1,4 +1,4 @@
-"""Numba, if it is installed: the same functions, compiled."""
+"""Compile functions of NumPy arrays with Numba if it is installed."""
 
 import functools
 import importlib.util
@@ -29,17 +29,19 @@ def compiled(
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Decorate a function of NumPy arrays to be compiled by Numba when it is first called.
 
-    Without Numba the function stays as it is: the same answers, more slowly. Numba is imported at
-    the first call only, so that programs that never need it do not wait for it. The machine code
-    runs without the GIL, and is kept on disk for the next process where a folder can be written.
-    (It is made anew when the file of the function changes, not when that of a helper does.)
+    Without Numba, the function runs as plain Python and gives the same answers more slowly. Numba
+    is imported at the first call, so that programs that never need it do not wait for the import.
+    The machine code runs without the GIL and is kept on disk for the next process if a folder for
+    it can be written. It is compiled again when the file of the function changes, but not when the
+    file of a helper changes.
 
     Parameters
     ----------
     helpers
-        Plain functions that the decorated one calls.
+        Plain functions that the decorated function calls.
     fastmath
-        What LLVM may assume of floating-point numbers, such as "nnan": there is no NaN.
+        Assumptions about floating-point numbers that LLVM may make, such as "nnan", which means
+        that there is no NaN.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
@@ -60,12 +62,12 @@ def compiled(
 
 @functools.cache
 def has_numba() -> bool:
-    """Tell whether Numba is installed."""
+    """Return whether Numba is installed."""
     return importlib.util.find_spec("numba") is not None
 
 
 def runs_machine_code() -> bool:
-    """Tell whether compiled functions run as machine code here and now."""
+    """Return whether compiled functions run as machine code in the current context."""
     return has_numba() and not _interpreted.get()
 
 
@@ -77,11 +79,11 @@ def _machine_code(
 
     for helper in helpers:
         register_jitable(helper)
-    # As NumPy does: a division by zero is infinite, not an exception.
+    # As in NumPy, a division by zero gives an infinity and does not raise an exception.
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
     machine_code: Callable[P, T]
     try:
         machine_code = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no folder for the cache can be written
+    except RuntimeError:  # Numba finds no folder to which it can write its cache
         machine_code = numba.njit(**options)(function)
     return machine_code

@@ -1,4 +1,4 @@
-"""Results that several threads may want, each computed once."""
+"""Keep results that several threads may need, so that each is computed only once."""
 
 import threading
 from collections.abc import Callable, Hashable
@@ -9,14 +9,14 @@ T = TypeVar("T")
 
 
 class Memo(Generic[T]):
-    """Results by key: the first thread that asks computes, others wait for it.
+    """Results by key, which the first thread computes while other threads wait.
 
-    A computation that fails is forgotten, so that the next one who asks tries again.
+    A computation that fails is forgotten, so that the next request tries again.
 
     Parameters
     ----------
     most
-        How many to keep, the latest; by default all.
+        Number of results to keep, of which the oldest are dropped first; all by default.
     """
 
     def __init__(self, most: int | None = None) -> None:
@@ -25,12 +25,12 @@ class Memo(Generic[T]):
         self._futures: dict[Hashable, Future[T]] = {}
 
     def holds(self, key: Hashable) -> bool:
-        """Tell whether the result for `key` is there or on its way."""
+        """Return whether the result for `key` is known or being computed."""
         with self._lock:
             return key in self._futures
 
     def get(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return the result for `key`."""
+        """Return the result for `key`, which `compute` gives if it is not known yet."""
         own: Future[T] = Future()
         try:
             with self._lock:

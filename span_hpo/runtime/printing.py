@@ -1,14 +1,14 @@
-"""How results look when they are printed, or shown in a notebook."""
+"""Show results as short tables when they are printed or displayed in a notebook."""
 
 from collections.abc import Mapping
 from html import escape
 
 
 class Printable:
-    """A result that prints as a title and lines of name and value."""
+    """A result that is printed as a title and one line for each name and value."""
 
     def _summary(self) -> tuple[str, Mapping[str, str]]:
-        """Return the title, and the values by name."""
+        """Return the title and the values by name."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -27,5 +27,5 @@ class Printable:
 
 
 def counted(count: int, one: str) -> str:
-    """Return a number with its noun: 1 row, 2 rows."""
+    """Return a count with its noun, as in "1 row" and "2 rows"."""
     return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"

@@ -1,8 +1,8 @@
-"""One BLAS thread while a fit is analysed.
+"""Limit BLAS to one thread while a fit is analysed.
 
-The matrices are small: a second BLAS thread gains nothing, doubles the CPU time, and waits actively
-for its turn on a busy machine, where a trial can then take twenty times as long. One thread also
-gives the same number in every process.
+The matrices are small, so a second BLAS thread gains nothing and doubles the CPU time. On a busy
+machine it waits actively for its turn, and a trial can then take twenty times as long. One thread
+also gives the same numbers in every process.
 """
 
 import functools
@@ -18,10 +18,10 @@ T = TypeVar("T")
 
 
 def one_blas_thread(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function to run with one BLAS thread; the user's setting is restored after it.
+    """Decorate a function to run with one BLAS thread and then restore the user's setting.
 
-    The setting is that of the process: of several threads in such functions the first changes it,
-    and the last to leave restores it.
+    The setting belongs to the process. If several threads are in such functions, the first one to
+    enter changes the setting, and the last one to leave restores it.
     """
 
     @functools.wraps(function)
@@ -38,13 +38,13 @@ def one_blas_thread(function: Callable[P, T]) -> Callable[P, T]:
 
 
 class _Stays:
-    """Who is inside a decorated function."""
+    """The number of threads inside decorated functions, and the limit that they share."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Start anew, without the threads of the process that this one was forked from."""
+        """Start with no thread inside, as after a fork, and lift a limit that was inherited."""
         limiter = getattr(self, "_limiter", None)
         self._lock = threading.Lock()
         self._count = 0
@@ -53,7 +53,7 @@ class _Stays:
             _restore(limiter)
 
     def enter(self) -> bool:
-        """Limit BLAS to one thread; tell whether that has to be undone by `leave`."""
+        """Limit BLAS to one thread, and return whether `leave` has to undo that."""
         with self._lock:
             if self._count == 0:
                 blas = _blas_controller()
@@ -65,7 +65,7 @@ class _Stays:
         return True
 
     def leave(self) -> None:
-        """Restore the user's setting if nobody else is inside."""
+        """Restore the user's setting if no other thread is inside."""
         with self._lock:
             self._count -= 1
             if self._count == 0:
@@ -76,7 +76,7 @@ class _Stays:
 def _restore(limiter: Any) -> None:
     _take_control()
     limiter.restore_original_limits()
-    _take_control()  # gives it back: the next thread may be another
+    _take_control()  # leaves no thread in control, because another thread may be next
 
 
 _stays = _Stays()
@@ -87,7 +87,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _take_control() -> None:
-    """Let this thread change the setting, which threadpoolctl 3.8 allows to one at a time."""
+    """Let this thread change the setting, which threadpoolctl 3.8 reserves for one thread."""
     controller = getattr(threadpoolctl, "OpenBLASController", None)
     clear = getattr(controller, "clear_controlling_thread", None)
     if clear is not None:
@@ -96,5 +96,5 @@ def _take_control() -> None:
 
 @functools.cache
 def _blas_controller() -> threadpoolctl.ThreadpoolController:
-    """Return the BLAS libraries of this process; they are found once, which takes milliseconds."""
+    """Return the BLAS libraries of this process, which take milliseconds to find."""
     return threadpoolctl.ThreadpoolController().select(user_api="blas")

@@ -395,8 +395,8 @@ def test_wrong_constructor_arguments_are_named(change, kind, message):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"gamma": 1.0}, "`params` must name exactly ['gamma', 'C_no', 'C_yes'], got missing"),
-        ({**PARAMS, "C": 1.0}, "got unknown ['C']"),
+        ({"gamma": 1.0}, "`params` must name exactly ['gamma', 'C_no', 'C_yes'], got"),
+        ({**PARAMS, "C": 1.0}, ": unknown ['C']"),
         ({**PARAMS, "gamma": -1.0}, "`gamma` must be a finite number above 0, got -1.0"),
         ({**PARAMS, "C_no": -1.0}, "`C_no` must be a finite number of at least 0, got -1.0"),
         (

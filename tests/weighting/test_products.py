@@ -81,7 +81,7 @@ def test_scores_by_name():
     """With several scores the weighting names its own."""
     data = as_dataset(X, [0, 1, 0, 1], scores={"q": Q, "age": 1 - Q})
     np.testing.assert_allclose(costs(PowerScore("age", C=1, tau=1), data=data), 1 - Q)
-    with pytest.raises(ValueError, match="`scores` holds several"):
+    with pytest.raises(ValueError, match="`score` must be one of"):
         costs(PowerScore(C=1, tau=1), data=data)
 
 
