@@ -1,4 +1,4 @@
-"""Kernels, the matrices that they give, and the cache that keeps these over trials."""
+"""Kernels, their matrices, and the cache that keeps matrices between trials."""
 
 from span_hpo.kernels.blocks import (
     ALL,

@@ -1,4 +1,4 @@
-"""Kernel matrices: held in memory, or given block by block."""
+"""Kernel matrices that are held in memory or given block by block."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
@@ -8,12 +8,12 @@ from scipy.linalg import blas
 
 from span_hpo.runtime import FloatArray, IndexArray, rows_of
 
-_ASYMMETRY = 1e-8  # relative to the largest entry of a given kernel matrix
+_ASYMMETRY = 1e-8  # largest asymmetry of a user's kernel matrix, relative to its largest entry
 _SPARSE_SHARE = 0.2  # below this share of nonzero coefficients, gathering rows beats dsymv
-_FEW_COLUMNS = 8  # a block with less than one in so many columns is picked value by value
-_SMALL_BLOCK = 4096  # entries; so is a block with fewer
+_FEW_COLUMNS = 8  # a block with fewer than one in this many columns is picked value by value
+_SMALL_BLOCK = 4096  # a block with fewer entries than this is picked value by value
 _CACHED_ROWS = 8  # rows that stay in the processor's cache while columns are taken from them
-_BLOCK_ENTRIES = 8_000_000  # of a kernel matrix that are formed at once, if it is not held
+_BLOCK_ENTRIES = 8_000_000  # entries of a kernel matrix that are formed at once if it is not held
 
 Rows: TypeAlias = IndexArray | slice
 ALL: slice = slice(None)
@@ -21,7 +21,7 @@ ALL: slice = slice(None)
 
 @dataclass(frozen=True, eq=False)
 class KernelFeatures:
-    """What a fit works on where the kernel matrix is not held in memory.
+    """The features and the kernel for a fit without a kernel matrix in memory.
 
     Attributes
     ----------
@@ -37,17 +37,17 @@ class KernelFeatures:
 
 @runtime_checkable
 class KernelBlocks(Protocol):
-    """A kernel matrix as the solver and leave-one-out see it.
+    """A kernel matrix as the solver and the leave-one-out methods see it.
 
-    Rows and columns of a block are arrays of indices, or ``slice(None)`` for all of them. A block
-    of two arrays of indices is a new array, which the caller may change.
+    The rows and columns of a block are arrays of indices, or ``slice(None)`` for all of them. If
+    both are arrays, the block is a new array, which the caller may change.
     """
 
     def __len__(self) -> int: ...
 
     @property
     def features(self) -> KernelFeatures | None:
-        """The features to fit on if the matrix is not held in memory; None if it is."""
+        """The features to fit on if the matrix is not held in memory, and None if it is held."""
 
     def diagonal(self) -> FloatArray:
         """Return ``K_ii`` of every row."""
@@ -56,11 +56,11 @@ class KernelBlocks(Protocol):
         """Return ``K_ij`` for the given rows and columns."""
 
     def take(self, rows: IndexArray) -> "KernelBlocks":
-        """Return the kernel of some of the rows, without a copy of the matrix."""
+        """Return the kernel matrix of the given rows, without a copy."""
 
 
 class GivenBlocks(Protocol):
-    """What a user's own object must offer to stand for a kernel matrix."""
+    """The methods with which a user's own object can stand for a kernel matrix."""
 
     def __len__(self) -> int: ...
 
@@ -73,7 +73,7 @@ class GivenBlocks(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class KernelMatrix:
-    """A kernel matrix that is held in memory: checked, symmetric, read-only.
+    """A checked, symmetric and read-only kernel matrix that is held in memory.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class KernelMatrix:
             return self.values[rows, columns]
         if len(rows) * len(columns) < _SMALL_BLOCK or _FEW_COLUMNS * len(columns) < len(self):
             return self.values[rows[:, None], columns]
-        # Whole rows first: several times faster than picking value by value.
+        # Taking whole rows first is several times faster than picking value by value.
         block = np.empty((len(rows), len(columns)))
         for start in range(0, len(rows), _CACHED_ROWS):
             part = slice(start, start + _CACHED_ROWS)
@@ -110,13 +110,13 @@ class KernelMatrix:
         return block
 
     def take(self, rows: IndexArray) -> "KernelSubset":
-        """Return the kernel of some of the rows, without a copy of the matrix."""
+        """Return the kernel matrix of the given rows, without a copy."""
         return KernelSubset(self, rows)
 
 
 @dataclass(frozen=True, eq=False)
 class KernelSubset:
-    """The kernel matrix of some of the rows of another one in memory, without a copy."""
+    """The kernel matrix of some rows of a larger kernel matrix, without a copy."""
 
     whole: GivenBlocks
     rows: IndexArray
@@ -134,13 +134,13 @@ class KernelSubset:
         return self.whole.block(self.rows[rows], self.rows[columns])
 
     def take(self, rows: IndexArray) -> "KernelSubset":
-        """Return the kernel of some of these rows, without a copy of the matrix."""
+        """Return the kernel matrix of the given rows, without a copy."""
         return KernelSubset(self.whole, self.rows[rows])
 
 
 @dataclass(frozen=True, eq=False)
 class UserBlocks:
-    """A user's own object in the place of a kernel matrix, trusted to be symmetric and finite."""
+    """A user's own object as a kernel matrix, which is trusted to be symmetric and finite."""
 
     given: GivenBlocks
     features: ClassVar[None] = None
@@ -157,27 +157,27 @@ class UserBlocks:
         return self.given.block(rows, columns)
 
     def take(self, rows: IndexArray) -> KernelSubset:
-        """Return the kernel of some of the rows."""
+        """Return the kernel matrix of the given rows."""
         return KernelSubset(self.given, rows)
 
 
 def is_held(K: KernelBlocks) -> bool:
-    """Tell whether the whole matrix is in memory or may be formed there, to be fitted on."""
+    """Return whether the whole matrix is in memory or may be formed there for a fit."""
     return K.features is None
 
 
 def as_kernel_blocks(K: Any) -> KernelBlocks:
-    """Return what a user gave as a kernel matrix in the form that all stages work on.
+    """Convert a user's kernel matrix to the form that all stages work on.
 
     Parameters
     ----------
     K
-        A square matrix; or an object with ``len()``, ``diagonal()`` and ``block(rows, columns)``.
+        A square matrix, or an object with ``len()``, ``diagonal()`` and ``block(rows, columns)``.
 
     Raises
     ------
     TypeError, ValueError
-        If it is not a square, symmetric matrix of finite numbers.
+        If `K` is a matrix but is not square, symmetric and finite.
     """
     if isinstance(K, KernelBlocks):
         return K
@@ -187,7 +187,7 @@ def as_kernel_blocks(K: Any) -> KernelBlocks:
 
 
 def checked_matrix(K: Any, name: str) -> KernelMatrix:
-    """Return a kernel matrix given by the user as a `KernelMatrix`."""
+    """Check a user's kernel matrix and return it as a `KernelMatrix`."""
     matrix = np.asarray(K)
     if matrix.dtype.kind not in "fiub":
         raise TypeError(f"`{name}` must hold real numbers, got dtype {matrix.dtype}.")
@@ -203,12 +203,12 @@ def checked_matrix(K: Any, name: str) -> KernelMatrix:
 
 
 def largest_entry(K: KernelBlocks) -> float:
-    """Return the largest ``|K_ii|``, which no ``|K_ij|`` of a kernel exceeds."""
+    """Return the largest ``|K_ii|``, which no ``|K_ij|`` exceeds in a kernel matrix."""
     return float(np.abs(K.diagonal()).max())
 
 
 def entry_range(K: KernelBlocks) -> tuple[float, float]:
-    """Return the least and the largest ``K_ij``, reading a block of rows at a time."""
+    """Return the least and the largest ``K_ij``, for which blocks of rows are read in turn."""
     if isinstance(K, KernelMatrix):
         return float(K.values.min()), float(K.values.max())
     least, largest = np.inf, -np.inf
@@ -220,17 +220,17 @@ def entry_range(K: KernelBlocks) -> tuple[float, float]:
 
 
 def kernel_product(K: KernelBlocks, coefficients: FloatArray) -> FloatArray:
-    """Return ``K @ coefficients``, shape (l,), skipping the zeros."""
+    """Return ``K @ coefficients``, shape (l,), which is faster with many zero coefficients."""
     nonzero = rows_of(coefficients)
     return kernel_times(K, nonzero, coefficients[nonzero])
 
 
 def kernel_times(K: KernelBlocks, rows: IndexArray, coefficients: FloatArray) -> FloatArray:
-    """Return ``K[:, rows] @ coefficients``, shape (l,), reading only what that needs."""
+    """Return ``K[:, rows] @ coefficients``, shape (l,), which is faster with few rows."""
     if isinstance(K, KernelMatrix) and len(rows) > _SPARSE_SHARE * len(K):
         everywhere = np.zeros(len(K))
         everywhere[rows] = coefficients
-        # Symmetric: dsymv reads half of the matrix; the transpose is Fortran order, so no copy.
+        # dsymv reads half of the symmetric matrix. The transpose is in Fortran order: no copy.
         product: FloatArray = blas.dsymv(1.0, K.values.T, everywhere)
         return product
     product = np.zeros(len(K))

@@ -1,4 +1,4 @@
-"""The kernel matrices of one data set: kept over trials, or formed block by block."""
+"""Keep the kernel matrices of one data set between trials, or form them block by block."""
 
 import functools
 import os
@@ -14,13 +14,13 @@ from span_hpo.kernels.kernel import Kernel
 from span_hpo.runtime import FloatArray, IndexArray, Memo
 from span_hpo.space import Params
 
-_DIAGONAL_ROWS = 500  # of which the diagonal of a kernel is computed together
-_UNKNOWN_MEMORY = 2000.0  # megabytes
+_DIAGONAL_ROWS = 500  # rows whose diagonal kernel values are computed together
+_UNKNOWN_MEMORY = 2000.0  # memory limit in megabytes if the system does not report its memory
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureKernel:
-    """A kernel matrix that is never held: blocks of it are computed from the features.
+    """A kernel matrix that is never held, because its blocks are computed from the features.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class FeatureKernel:
     X
         Features, shape (l, d).
     values
-        Its hyperparameters.
+        Values of the kernel's hyperparameters.
     """
 
     kernel: Kernel
@@ -54,12 +54,12 @@ class FeatureKernel:
         return np.concatenate(parts)
 
     def block(self, rows: Rows, columns: Rows) -> FloatArray:
-        """Return ``K_ij`` for the given rows and columns, a new array."""
+        """Return ``K_ij`` for the given rows and columns as a new array."""
         statistic = self.kernel.cross_statistic(self.X[rows], self.X[columns])
         return np.ascontiguousarray(self.kernel.finite_matrix(statistic, **self.values))
 
     def take(self, rows: IndexArray) -> "FeatureKernel":
-        """Return the kernel of some of the rows."""
+        """Return the kernel matrix of the given rows."""
         return FeatureKernel(self.kernel, self.X[rows], self.values)
 
     @property
@@ -69,21 +69,22 @@ class FeatureKernel:
 
 
 class KernelCache:
-    """The kernel matrices of one data set, shared by threads and left out of pickles.
+    """The kernel matrices of one data set, which threads share and pickles leave out.
 
-    The statistic is computed once and the last kernel matrix is kept, so trials that change only
-    costs build no matrix at all. A matrix that several threads ask for at once is built by one.
-    Where matrices do not fit into the memory limit none is held: kernels are computed from the
-    features, block by block.
+    The statistic is computed once and the last kernel matrix is kept, so that trials that change
+    only costs build no matrix at all. If several threads need the same matrix at once, one of them
+    builds it. If the matrices exceed the memory limit, none is held, and blocks of kernel values
+    are computed from the features.
 
     Parameters
     ----------
     kernel
-        A kernel with its defaults filled in.
+        Kernel whose default ranges have been filled in.
     X
         Features, shape (l, d), or the kernel matrix for `Precomputed`.
     memory_limit
-        Megabytes for matrices of l x l numbers.
+        Megabytes that matrices of l x l numbers may take; by default a quarter of the machine's
+        memory.
     """
 
     def __init__(self, kernel: Kernel, X: Any, memory_limit: float | None = None) -> None:
@@ -96,7 +97,7 @@ class KernelCache:
         self._matrix: Memo[KernelMatrix] = Memo(most=1)
 
     def matrix(self, params: Params, rows: IndexArray | None = None) -> KernelBlocks:
-        """Return the kernel matrix of all rows, or of some of them in the given order."""
+        """Return the kernel matrix of all rows, or of the given rows in their order."""
         values = self.kernel.values(params) if self._fixed is None else self._fixed
         count = self.X.shape[0]
         if not self._fits(count):
@@ -111,22 +112,22 @@ class KernelCache:
             return FeatureKernel(self.kernel, X if rows is None else X[rows], values)
         key = _key({name: values[name] for name in self.kernel.space})
         if self._fixed is not None:
-            # One matrix for all trials: what it is made of is not needed again.
+            # One matrix serves all trials, so the statistic is not needed again.
             K = self._matrix.get(key, lambda: self._build(self.kernel.statistic(self.X), values))
             return K if rows is None else KernelMatrix(K.block(rows, rows))
         statistic = self._statistic.get((), lambda: self.kernel.statistic(self.X))
         if rows is not None and not self._matrix.holds(key):
-            # Widths differ from trial to trial: build no more than this one looks at.
+            # The next trial will have other parameters: build only the part that this one needs.
             return self._build(self.kernel.restrict(statistic, rows), values)
         K = self._matrix.get(key, lambda: self._build(statistic, values))
         return K if rows is None else KernelMatrix(K.block(rows, rows))
 
     def _fits(self, count: int) -> bool:
-        """Tell whether the matrices of so many rows fit into the memory limit."""
+        """Return whether the matrices of `count` rows fit into the memory limit."""
         if isinstance(self.kernel, Precomputed):
-            return True  # it is there already
+            return True  # the matrix is in memory already
         matrices = 1.0 if self._fixed is not None else 2.0
-        # LIBSVM keeps one of its own in single precision.
+        # LIBSVM keeps a copy of the matrix in single precision.
         return 8e-6 * (matrices + 0.5) * count**2 <= self.memory_limit
 
     def _build(self, statistic: FloatArray, values: dict[str, Any]) -> KernelMatrix:
@@ -141,13 +142,13 @@ def default_memory_limit() -> float:
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        return _UNKNOWN_MEMORY  # a system that does not tell
+        return _UNKNOWN_MEMORY  # the system does not report its memory
     return total / 4e6
 
 
 def _key(values: dict[str, Any]) -> Any:
-    """Return what tells these values from others, also 1 from True, or a list before a change."""
+    """Return a key that differs for different values, even for 1 and True or a changed list."""
     try:
         return pickle.dumps(values)
     except (AttributeError, TypeError, pickle.PicklingError):
-        return object()  # a lambda, for instance: like no other, so that nothing is reused
+        return object()  # values such as a lambda get a key of their own, so nothing is reused

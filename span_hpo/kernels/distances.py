@@ -1,4 +1,4 @@
-"""Distances and inner products of rows, of which kernels are functions."""
+"""Distances and inner products of rows, from which kernels are computed."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,18 +11,18 @@ from span_hpo.runtime import BoolArray, FloatArray, IndexArray
 
 _CANCELLED = 1e-6  # squared distances below this share of the norms are formed from differences
 _PAIRS_AT_ONCE = 100_000  # pairs of rows whose differences are held in memory together
-_ROWS_AT_ONCE = 1000  # whose products with all others are in memory twice for a moment
-_MEDIAN_ROWS = 2000  # rows that the default widths look at
+_ROWS_AT_ONCE = 1000  # rows whose products with all rows are formed together
+_MEDIAN_ROWS = 2000  # largest number of rows from which a median distance is computed
 
 
 def check_overflow(matrix: FloatArray, what: str, remedy: str) -> None:
-    """Raise a `SolverError` if a number is not finite; the message says what to do about it."""
+    """Raise a `SolverError` that states the remedy if a number is not finite."""
     if not np.isfinite(matrix).all():
         raise SolverError(f"The {what} overflow: {remedy}.")
 
 
 def products(X: Any, Z: Any) -> FloatArray:
-    """Return ``X Z'``, checked to be finite."""
+    """Return ``X Z'`` after checking that it is finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         products = _gram(X, Z)
     check_overflow(products, "inner products of the rows", "scale the features")
@@ -30,7 +30,7 @@ def products(X: Any, Z: Any) -> FloatArray:
 
 
 def _gram(X: Any, Z: Any) -> FloatArray:
-    """Return ``X Z'`` as an array, of sparse rows block by block."""
+    """Return ``X Z'`` as an array, which is formed block by block from sparse rows."""
     if not issparse(X):
         gram: FloatArray = X @ Z.T
         return gram
@@ -42,12 +42,12 @@ def _gram(X: Any, Z: Any) -> FloatArray:
 
 
 def about_mean(X: Any) -> Any:
-    """Return features about their mean; sparse ones as they are, to stay sparse."""
+    """Return the features minus their mean, or sparse features unchanged."""
     return X if issparse(X) else X - X.mean(axis=0)
 
 
 def cross_squared_distances(X: Any, Z: Any) -> FloatArray:
-    """Return ``|x_i - z_j|^2``; close rows from their differences, as in `squared_distances`."""
+    """Return ``|x_i - z_j|^2``, which is accurate for close rows, as in `squared_distances`."""
     squared: FloatArray = np.add.outer(squared_norms(X), squared_norms(Z))
     cancelled = _CANCELLED * squared
     squared -= 2 * products(X, Z)
@@ -59,7 +59,7 @@ def cross_squared_distances(X: Any, Z: Any) -> FloatArray:
 def _from_differences(
     X: Any, Z: Any, close: BoolArray
 ) -> Iterator[tuple[IndexArray, IndexArray, FloatArray]]:
-    """Yield pairs of close rows and their squared distances, some at a time."""
+    """Yield pairs of close rows with their squared distances, many pairs at a time."""
     first, second = np.nonzero(close)
     for start in range(0, len(first), _PAIRS_AT_ONCE):
         i, j = first[start : start + _PAIRS_AT_ONCE], second[start : start + _PAIRS_AT_ONCE]
@@ -77,33 +77,33 @@ def squared_norms(X: Any) -> FloatArray:
 
 
 def some_rows(X: Any) -> Any:
-    """Return rows spread evenly over the data: enough to know a median."""
+    """Return rows that are spread evenly over the data, enough to estimate a median."""
     return X[:: -(-X.shape[0] // _MEDIAN_ROWS)]
 
 
 def median_squared_distance(X: Any) -> float:
-    """Return the median nonzero squared distance of the rows, or of some of many rows."""
+    """Return the median nonzero squared distance of the rows, estimated if there are many."""
     return typical_distance(squared_distances(some_rows(X)))
 
 
 def typical_distance(distances: FloatArray) -> float:
-    """Return the median nonzero distance."""
+    """Return the median nonzero distance, or 1 if all distances are zero."""
     nonzero = distances[distances > 0]
-    # Rows that all coincide have one kernel matrix, whatever the width.
+    # If all rows coincide, the kernel matrix does not depend on the width.
     return float(np.median(nonzero)) if len(nonzero) else 1.0
 
 
 def squared_distances(X: Any) -> FloatArray:
-    """Return ``|x_i - x_j|^2``, also of close rows with a relative error of about 1e-10.
+    """Return ``|x_i - x_j|^2`` with a relative error of about 1e-10, even for close rows.
 
-    ``|x|^2 + |z|^2 - 2 x'z`` is fast but loses what the norms share: the few pairs that it would
-    spoil, equal rows above all, are formed from their differences.
+    The formula ``|x|^2 + |z|^2 - 2 x'z`` is fast, but digits cancel if the rows are close. The few
+    pairs for which this matters, above all equal rows, are computed from their differences.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         X = about_mean(X)
         norms = squared_norms(X)
         squared = _gram(X, X)
-        # In place and by blocks of rows: there is never a second matrix of this size.
+        # Working in place on blocks of rows avoids a second matrix of this size.
         for start in range(0, len(squared), _ROWS_AT_ONCE):
             block = slice(start, start + _ROWS_AT_ONCE)
             part, sums = squared[block], norms[block, None] + norms

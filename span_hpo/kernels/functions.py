@@ -1,4 +1,4 @@
-"""The kernels: their formulas, their default ranges and what users call them."""
+"""Formulas, default ranges and names of the kernels."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ from span_hpo.space import (
     Hyperparameter,
 )
 
-_TYPICAL_RANGE = 1e-300, 1e300  # (squared) distances for which a width can be written
+_TYPICAL_RANGE = 1e-300, 1e300  # median distances for which gamma neither overflows nor vanishes
 _HIGHEST_DEGREE = 1000
 # The default ranges of gamma, in units of one over the median distance or squared norm of the rows.
 RELATIVE_WIDTHS = Float(0.01, 100.0, log=True)
@@ -37,13 +37,22 @@ _RELATIVE_SCALES = Float(0.01, 10.0, log=True)
 
 @dataclass(frozen=True)
 class RBF(Kernel):
-    """``K(x, z) = exp(-gamma |x - z|^2)``.
+    """The Gaussian kernel ``K(x, z) = exp(-gamma |x - z|^2)``.
 
     Parameters
     ----------
     gamma
-        Inverse width; by default searched over [0.01, 100] divided by the median nonzero squared
-        distance of the data (of rows spread evenly over them, if there are more than 2,000).
+        Inverse width. By default it is searched over [0.01, 100] divided by the median nonzero
+        squared distance of the rows. If there are more than 2,000 rows, the median is that of rows
+        spread evenly over the data.
+
+    Examples
+    --------
+    >>> from span_hpo import RBF
+    >>> RBF(gamma=0.5)([[0.0], [2.0]]).round(3).tolist()
+    [[1.0, 0.135], [0.135, 1.0]]
+    >>> RBF(gamma=0.5)([[0.0]], [[1.0], [2.0]]).round(3).tolist()
+    [[0.607, 0.135]]
     """
 
     gamma: Hyperparameter | None = None
@@ -57,19 +66,19 @@ class RBF(Kernel):
         return replace(self, gamma=_absolute(RELATIVE_WIDTHS, squared_distances(some_rows(X))))
 
     def starts(self, X: Any) -> list[dict[str, Any]]:
-        """Return one over the number of features, and over the median squared distance."""
+        """Return one over the number of features, and one over the median squared distance."""
         return _starting_widths(X, squared_distances(some_rows(X)))
 
     def statistic(self, X: Any) -> FloatArray:
-        """Return the squared distances."""
+        """Return the squared distances of the rows."""
         return squared_distances(X)
 
     def shifted(self, X: Any) -> Any:
-        """Return the features about their mean, where they do not have to stay sparse."""
+        """Return the features minus their mean, or sparse features unchanged."""
         return about_mean(X)
 
     def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
-        """Return the squared distances of the rows of X from those of Z."""
+        """Return the squared distances between the rows of X and the rows of Z."""
         return cross_squared_distances(X, Z)
 
     def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
@@ -77,19 +86,25 @@ class RBF(Kernel):
         return _exponential(statistic, values["gamma"])
 
     def svc_arguments(self, **values: Any) -> dict[str, Any]:
-        """Return the arguments of an ``SVC`` with this kernel."""
+        """Return the arguments that give scikit-learn's ``SVC`` this kernel."""
         return {"kernel": "rbf", "gamma": values["gamma"]}
 
 
 @dataclass(frozen=True)
 class Laplacian(Kernel):
-    """``K(x, z) = exp(-gamma |x - z|_1)``.
+    """The Laplacian kernel ``K(x, z) = exp(-gamma |x - z|_1)``.
 
     Parameters
     ----------
     gamma
-        Inverse width; by default searched over [0.01, 100] divided by the median nonzero distance
-        (sum of absolute differences) of the data.
+        Inverse width. By default it is searched over [0.01, 100] divided by the median nonzero
+        distance (sum of absolute differences) of the rows.
+
+    Examples
+    --------
+    >>> from span_hpo import Laplacian
+    >>> Laplacian(gamma=0.5)([[0.0, 0.0], [1.0, 3.0]]).round(3).tolist()
+    [[1.0, 0.135], [0.135, 1.0]]
     """
 
     gamma: Hyperparameter | None = None
@@ -101,16 +116,16 @@ class Laplacian(Kernel):
         return replace(self, gamma=_absolute(RELATIVE_WIDTHS, self.statistic(some_rows(X))))
 
     def starts(self, X: Any) -> list[dict[str, Any]]:
-        """Return one over the number of features, and over the median distance."""
+        """Return one over the number of features, and one over the median distance."""
         return _starting_widths(X, self.statistic(some_rows(X)))
 
     def statistic(self, X: Any) -> FloatArray:
-        """Return the sums of absolute differences."""
+        """Return the sums of the absolute differences of the rows."""
         _check_dense(X, "X")
         return np.ascontiguousarray(squareform(pdist(X, "cityblock")))
 
     def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
-        """Return the sums of absolute differences of the rows of X from those of Z."""
+        """Return the sums of absolute differences between the rows of X and the rows of Z."""
         _check_dense(X, "X")
         _check_dense(Z, "Z")
         distances: FloatArray = cdist(X, Z, "cityblock")
@@ -121,23 +136,30 @@ class Laplacian(Kernel):
         return _exponential(statistic, values["gamma"])
 
     def svc_arguments(self, **values: Any) -> dict[str, Any]:
-        """Return the arguments of an ``SVC`` with this kernel."""
+        """Return the arguments that give scikit-learn's ``SVC`` this kernel."""
         return {"kernel": functools.partial(laplacian_kernel, gamma=values["gamma"])}
 
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """``K(x, z) = x'z``."""
+    """The linear kernel ``K(x, z) = x'z``.
+
+    Examples
+    --------
+    >>> from span_hpo import Linear
+    >>> Linear()([[1.0, 2.0], [3.0, 0.0]]).tolist()
+    [[5.0, 3.0], [3.0, 9.0]]
+    """
 
     libsvm_name: ClassVar[str] = "linear"
     gives_blocks: ClassVar[bool] = True
 
     def statistic(self, X: Any) -> FloatArray:
-        """Return the inner products."""
+        """Return the inner products of the rows."""
         return products(X, X)
 
     def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
-        """Return the inner products of the rows of X with those of Z."""
+        """Return the inner products of the rows of X with the rows of Z."""
         return products(X, Z)
 
     def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
@@ -145,23 +167,30 @@ class Linear(Kernel):
         return statistic
 
     def svc_arguments(self, **values: Any) -> dict[str, Any]:
-        """Return the arguments of an ``SVC`` with this kernel."""
+        """Return the arguments that give scikit-learn's ``SVC`` this kernel."""
         return {"kernel": "linear"}
 
 
 @dataclass(frozen=True)
 class Polynomial(Kernel):
-    """``K(x, z) = (gamma x'z + coef0)^degree``.
+    """The polynomial kernel ``K(x, z) = (gamma x'z + coef0)^degree``.
 
     Parameters
     ----------
     degree
-        Whole number from 1 to 1000.
+        Degree, a whole number from 1 to 1000.
     gamma
-        Scale of the inner products; by default searched over [0.01, 10] divided by the median
-        nonzero squared norm of the rows.
+        Scale of the inner products. By default it is searched over [0.01, 10] divided by the
+        median nonzero squared norm of the rows.
     coef0
-        Offset, not negative: a negative one may give a kernel that is not positive semi-definite.
+        Offset, at least 0, because the kernel may not be positive semi-definite with a negative
+        offset.
+
+    Examples
+    --------
+    >>> from span_hpo import Polynomial
+    >>> Polynomial(degree=2, gamma=1.0, coef0=1.0)([[1.0], [2.0]]).tolist()
+    [[4.0, 9.0], [9.0, 25.0]]
     """
 
     degree: Hyperparameter = 3
@@ -179,11 +208,11 @@ class Polynomial(Kernel):
         return replace(self, gamma=_absolute(_RELATIVE_SCALES, norms))
 
     def starts(self, X: Any) -> list[dict[str, Any]]:
-        """Return one over the number of features, and over the median squared norm."""
+        """Return one over the number of features, and one over the median squared norm."""
         return _starting_widths(X, squared_norms(X))
 
     def check(self, name: str, value: Any) -> Any:
-        """Return the value of one hyperparameter, or raise ``ValueError``."""
+        """Return the value of one hyperparameter, or raise ``ValueError`` if it is not valid."""
         if name == "degree":
             return whole(name, value, at_least=1, at_most=_HIGHEST_DEGREE)
         if name == "coef0":
@@ -191,11 +220,11 @@ class Polynomial(Kernel):
         return super().check(name, value)
 
     def statistic(self, X: Any) -> FloatArray:
-        """Return the inner products."""
+        """Return the inner products of the rows."""
         return products(X, X)
 
     def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
-        """Return the inner products of the rows of X with those of Z."""
+        """Return the inner products of the rows of X with the rows of Z."""
         return products(X, Z)
 
     def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
@@ -204,27 +233,37 @@ class Polynomial(Kernel):
         return power
 
     def svc_arguments(self, **values: Any) -> dict[str, Any]:
-        """Return the arguments of an ``SVC`` with this kernel."""
+        """Return the arguments that give scikit-learn's ``SVC`` this kernel."""
         return {"kernel": "poly", **values}
 
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """The kernel matrix itself is given in place of the features."""
+    """A kernel whose matrix is given in place of the features.
+
+    Examples
+    --------
+    >>> from span_hpo import Precomputed, SpanObjective
+    >>> K = [[2.0, 1.0], [1.0, 2.0]]
+    >>> Precomputed()(K).tolist()
+    [[2.0, 1.0], [1.0, 2.0]]
+    >>> list(SpanObjective(K, [-1, 1], kernel=Precomputed()).space)
+    ['C_-1', 'C_1']
+    """
 
     def bind(self, X: Any) -> "Precomputed":
-        """Return this kernel, if the given matrix can be one."""
+        """Return this kernel after checking that `X` can be a kernel matrix."""
         if issparse(X):
             raise TypeError("`X` must be a dense kernel matrix, got a sparse one.")
         checked_matrix(X, "X")
         return self
 
     def statistic(self, X: Any) -> FloatArray:
-        """Return the given matrix, symmetric to the last bit."""
+        """Return the given matrix, made symmetric to the last bit."""
         return checked_matrix(X, "X").values
 
     def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
-        """Raise: a given matrix knows no other rows than its own."""
+        """Raise ``ValueError``, because a given matrix has no values for other rows."""
         raise ValueError("`Z` must be None for a precomputed kernel, which has no features.")
 
     def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
@@ -232,45 +271,57 @@ class Precomputed(Kernel):
         return statistic
 
     def svc_arguments(self, **values: Any) -> dict[str, Any]:
-        """Return the arguments of an ``SVC`` with this kernel."""
+        """Return the arguments that give scikit-learn's ``SVC`` this kernel."""
         return {"kernel": "precomputed"}
 
 
 @dataclass(frozen=True)
 class FunctionKernel(Kernel):
-    """``K(x, z)`` by a function of the user's; a bare callable becomes one of these.
+    """A kernel that a user's own function computes.
+
+    An objective accepts a bare callable as well, and makes a `FunctionKernel` of it.
 
     Parameters
     ----------
     function
-        Called as ``function(X, Z, **hyperparameters)`` with arrays of shape (l, d) and (m, d);
-        returns shape (l, m). It must be positive semi-definite.
+        Function that is called as ``function(X, Z, **hyperparameters)`` with arrays of shape (l, d)
+        and (m, d) and returns the kernel values, shape (l, m). The kernel must be positive
+        semi-definite.
     hyperparameters
-        Names with numbers or dimensions that are passed on, for instance
-        ``{"width": Float(0.1, 10, log=True)}``.
+        Hyperparameters of the function by name, each a fixed value or a dimension to search, for
+        instance ``{"width": Float(0.1, 10, log=True)}``.
+
+    Examples
+    --------
+    >>> from span_hpo import FunctionKernel
+    >>> def shifted_product(X, Z, shift):
+    ...     return X @ Z.T + shift
+    >>> kernel = FunctionKernel(shifted_product, {"shift": 1.0})
+    >>> kernel([[1.0], [2.0]]).tolist()
+    [[2.0, 3.0], [3.0, 5.0]]
     """
 
     function: Callable[..., Any]
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self, name: str, value: Any) -> Any:
-        """Return the value as it is: only the function knows what is right."""
+        """Return the value unchanged, because only the function knows which values are valid."""
         return value
 
     def statistic(self, X: Any) -> Any:
-        """Return the rows themselves: nothing is known to be reusable."""
+        """Return the rows themselves, because nothing is known to be reusable."""
         return X
 
     def cross_statistic(self, X: Any, Z: Any) -> Any:
-        """Return the rows of both as a pair."""
+        """Return the rows of X and the rows of Z as a pair."""
         return X, Z
 
     def restrict(self, statistic: FloatArray, rows: IndexArray) -> FloatArray:
-        """Return some of the rows."""
+        """Return the given rows."""
         return statistic[rows]
 
     def matrix(self, statistic: Any, **values: Any) -> FloatArray:
-        """Return what the function gives for all pairs of rows, checked."""
+        """Return the values of the function for all pairs of rows after checking them."""
         if isinstance(statistic, tuple):
             return self._between(*statistic, **values)
         K = checked_matrix(self.function(statistic, statistic, **values), "kernel").values
@@ -290,14 +341,14 @@ class FunctionKernel(Kernel):
         return K
 
     def svc_arguments(self, **values: Any) -> dict[str, Any]:
-        """Return the arguments of an ``SVC`` with this kernel."""
+        """Return the arguments that give scikit-learn's ``SVC`` this kernel."""
         return {"kernel": functools.partial(self.function, **values)}
 
     def _hyperparameters(self) -> dict[str, Any]:
         return dict(self.hyperparameters)
 
 
-# What users call the kernels, in the order in which a command line lists them.
+# The kernels by the names that users write, in the order of the command line.
 KERNELS: dict[str, type[Kernel]] = {
     "rbf": RBF,
     "linear": Linear,
@@ -305,12 +356,12 @@ KERNELS: dict[str, type[Kernel]] = {
     "laplacian": Laplacian,
     "precomputed": Precomputed,
 }
-# Those that LIBSVM and its files have.
+# The kernels that LIBSVM and its model files have.
 LIBSVM_KERNELS = {name: kind for name, kind in KERNELS.items() if kind.libsvm_name is not None}
 
 
 def as_kernel(kernel: Any) -> Kernel:
-    """Return the kernel that a user means by a name, a kernel object or a callable."""
+    """Return the kernel that a user specifies by a name, a kernel object or a callable."""
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str) and kernel in KERNELS:
@@ -341,8 +392,10 @@ def _starting_widths(X: Any, distances: FloatArray) -> list[dict[str, Any]]:
 
 
 def _absolute(relative: Float, distances: FloatArray) -> Float:
-    """Return a range of gamma for rows with these distances from a range in relative units."""
+    """Return a range of gamma in absolute units, for rows with these distances."""
     typical = typical_distance(distances)
     if not _TYPICAL_RANGE[0] < typical < _TYPICAL_RANGE[1]:
-        raise ValueError(f"`X` must be scaled: its rows are {typical:.1e} apart in the median.")
+        raise ValueError(
+            f"`X` must be scaled, got a median (squared) distance or norm of {typical:.1e}."
+        )
     return Float(relative.low / typical, relative.high / typical, log=True)

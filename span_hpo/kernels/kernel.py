@@ -1,8 +1,9 @@
-"""What every kernel offers.
+"""The interface that all kernels share.
 
-A kernel splits in two: a statistic of the data that no hyperparameter touches (squared distances,
-inner products), computed once, and the map from it to the kernel matrix, computed anew only when a
-kernel parameter changes. That is what makes a trial cheaper than a fit on the features.
+A kernel matrix is computed in two steps. The first gives a statistic of the data that depends on no
+hyperparameter, such as squared distances or inner products, and is taken once. The second maps the
+statistic to the kernel matrix, and is repeated only when a kernel parameter changes. This makes a
+trial cheaper than a fit on the features.
 """
 
 from abc import ABC, abstractmethod
@@ -19,10 +20,11 @@ from span_hpo.space import Params, Space, as_dimension, searched, value_of
 
 @dataclass(frozen=True)
 class Kernel(ABC):
-    """A positive semi-definite kernel; its fields are its hyperparameters.
+    """A positive semi-definite kernel whose fields are its hyperparameters.
 
-    With every hyperparameter fixed a kernel can be called: ``RBF(gamma=1.0)(X)`` is the kernel
-    matrix of the rows of X, ``RBF(gamma=1.0)(X, Z)`` that of the rows of X with those of Z.
+    A kernel can be called if all its hyperparameters are fixed. ``RBF(gamma=1.0)(X)`` returns the
+    kernel matrix of the rows of X, and ``RBF(gamma=1.0)(X, Z)`` returns the kernel values between
+    the rows of X and the rows of Z.
 
     Attributes
     ----------
@@ -44,16 +46,16 @@ class Kernel(ABC):
         X
             Features, shape (l, d), dense or sparse.
         Z
-            Other features, shape (m, d); by default those of X.
+            Other features, shape (m, d); the features of `X` by default.
 
         Returns
         -------
-        Kernel values, shape (l, l) or (l, m).
+        Kernel values, shape (l, l) without `Z` and (l, m) with it.
 
         Raises
         ------
         TypeError, ValueError
-            If a hyperparameter is not a fixed number, or the features are not as described.
+            If a hyperparameter is not a fixed number or the features are not as described.
         SolverError
             If the kernel values overflow.
         """
@@ -79,7 +81,7 @@ class Kernel(ABC):
         return searched(self._hyperparameters())
 
     def values(self, params: Params) -> dict[str, Any]:
-        """Return the value of every hyperparameter, fixed or searched, checked."""
+        """Return the checked value of every hyperparameter, whether it is fixed or searched."""
         return {
             name: self.check(name, value_of(setting, name, params))
             for name, setting in self._hyperparameters().items()
@@ -90,40 +92,40 @@ class Kernel(ABC):
         return self
 
     def starts(self, X: Any) -> list[dict[str, Any]]:
-        """Return good guesses of some hyperparameters for these data."""
+        """Return good first guesses of some hyperparameters for these data."""
         return [{}]
 
     def check(self, name: str, value: Any) -> Any:
-        """Return the value of one hyperparameter, or raise ``ValueError``."""
+        """Return the value of one hyperparameter, or raise ``ValueError`` if it is not valid."""
         return real(name, value, above=0)
 
     @abstractmethod
     def statistic(self, X: Any) -> FloatArray:
-        """Return what the kernel matrix is a function of, whatever the hyperparameters are."""
+        """Return the statistic of the rows from which `matrix` computes the kernel matrix."""
 
     def shifted(self, X: Any) -> Any:
-        """Return features that give the same kernel, with less rounding if possible."""
+        """Return features that give the same kernel values, with less rounding if possible."""
         return X
 
     @abstractmethod
     def cross_statistic(self, X: Any, Z: Any) -> Any:
-        """Return the statistic of the rows of X with those of Z."""
+        """Return the statistic between the rows of X and the rows of Z."""
 
     def restrict(self, statistic: FloatArray, rows: IndexArray) -> FloatArray:
-        """Return the statistic of some of the rows."""
+        """Return the part of the statistic that belongs to the given rows."""
         return statistic[np.ix_(rows, rows)]
 
     @abstractmethod
     def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
-        """Return the kernel matrix of a statistic (of any shape), as a new array or itself."""
+        """Return the kernel values for a statistic of any shape, whose memory they may share."""
 
     def finite_matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
-        """Return the kernel matrix of a statistic, checked to be finite.
+        """Return the kernel values for a statistic after checking that they are finite.
 
         Raises
         ------
         SolverError
-            If kernel values overflow.
+            If a kernel value overflows.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             K = self.matrix(statistic, **values)
@@ -138,7 +140,7 @@ class Kernel(ABC):
         return {own.name: getattr(self, own.name) for own in fields(self)}
 
     def _fixed_values(self) -> dict[str, Any]:
-        """Return the value of every hyperparameter, if all of them are fixed."""
+        """Return the value of every hyperparameter, or raise ``ValueError`` if one is searched."""
         for name, setting in self._hyperparameters().items():
             if setting is None or as_dimension(setting) is not None:
                 got = "its default, which depends on data" if setting is None else repr(setting)
