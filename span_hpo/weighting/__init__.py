@@ -1,4 +1,4 @@
-"""Weightings: rules that turn what is known about the rows into costs."""
+"""Weightings, which are rules that turn what is known about the rows into costs."""
 
 from span_hpo.weighting.class_costs import COST_RANGE, ClassCosts, UniformCost
 from span_hpo.weighting.products import (

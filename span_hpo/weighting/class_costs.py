@@ -1,4 +1,4 @@
-"""One cost for all rows, or one for each class."""
+"""Weightings that give one cost to all rows, or one cost to each class."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,12 +17,21 @@ COST_RANGE = Float(2.0**-6, 2.0**10, log=True)
 
 @dataclass(frozen=True)
 class UniformCost(ComposableWeighting):
-    """One cost for all rows: ``C_i = C``.
+    """The same cost for all rows, ``C_i = C``.
 
     Parameters
     ----------
     C
-        The cost; positive.
+        Cost of every row; positive.
+
+    Examples
+    --------
+    >>> from span_hpo import SpanObjective, UniformCost
+    >>> data = SpanObjective([[0.0], [1.0], [2.0]], [-1, 1, 1]).data
+    >>> UniformCost(C=2.0).costs(data, {}).tolist()
+    [2.0, 2.0, 2.0]
+    >>> UniformCost().costs(data, {"C": 5.0}).tolist()
+    [5.0, 5.0, 5.0]
     """
 
     C: Hyperparameter = COST_RANGE
@@ -41,24 +50,35 @@ class UniformCost(ComposableWeighting):
 class ClassCosts(ComposableWeighting):
     """One cost for each class.
 
-    The parameters are called ``C_`` and the label: ``C_-1``, ``C_1`` for labels -1 and 1,
-    ``C_bad``, ``C_good`` for strings. Characters outside ``[A-Za-z0-9_.+-]`` become ``_``; if two
-    names then agree they are ``C_0``, ``C_1`` in sorted order of the labels.
+    The name of a parameter is ``C_`` followed by the label, for example ``C_-1`` and ``C_1`` for
+    the labels -1 and 1, or ``C_bad`` and ``C_good`` for strings. Characters outside
+    ``[A-Za-z0-9_.+-]`` are replaced by ``_``. If two names would then be equal, the parameters are
+    numbered ``C_0``, ``C_1`` and so on in sorted order of the labels.
 
     Parameters
     ----------
     per_class
-        A number or dimension for all classes, or one for each class: a mapping from label, or a
-        sequence in sorted order of the labels.
+        One number or dimension for all classes; or one for each class, as a mapping from labels or
+        as a sequence in sorted order of the labels.
     names
-        Other names of the parameters, in sorted order of the labels.
+        Names of the parameters in sorted order of the labels, in place of the default names.
+
+    Examples
+    --------
+    >>> from span_hpo import ClassCosts, SpanObjective
+    >>> X, y = [[0.0], [1.0], [2.0]], ["bad", "good", "good"]
+    >>> objective = SpanObjective(X, y, weighting=ClassCosts({"bad": 3.0, "good": 1.0}))
+    >>> objective.weighting.costs(objective.data, {}).tolist()
+    [3.0, 1.0, 1.0]
+    >>> list(SpanObjective(X, y, kernel="linear", weighting=ClassCosts()).space)
+    ['C_bad', 'C_good']
     """
 
     per_class: Any = COST_RANGE
     names: Sequence[str] | None = None
 
     def bind(self, data: Dataset) -> "ClassCosts":
-        """Return the weighting for the labels of these data."""
+        """Return this weighting with a cost and a name for each label of these data."""
         labels = data.classes.tolist()
         per_class = self.per_class
         if isinstance(per_class, Mapping):
@@ -90,7 +110,7 @@ class ClassCosts(ComposableWeighting):
         return searched(self._settings())
 
     def costs(self, data: Dataset, params: Params) -> FloatArray:
-        """Return the cost of each row's class."""
+        """Return for each row the cost of its class."""
         per_class = [
             real(name, value_of(setting, name, params), at_least=0)
             for name, setting in self._settings().items()
@@ -98,7 +118,7 @@ class ClassCosts(ComposableWeighting):
         return np.array(per_class)[data.codes]
 
     def starts(self, data: Dataset) -> list[dict[str, Any]]:
-        """Return equal costs, and costs that make all classes weigh the same."""
+        """Return equal costs, and costs whose sum is the same in every class."""
         counts = np.bincount(data.codes)
         balanced = (len(data) / (len(counts) * counts)).tolist()
         names = list(self._settings())

@@ -1,8 +1,9 @@
-"""Weightings: rules that turn what is known about the rows into costs ``C_i``.
+"""The interface of weightings, which give each row its cost ``C_i``, and their products.
 
-A weighting is anything with `space` (name -> `Float`, `Int` or `Choice`) and
-``costs(data, params)`` (shape (l,), at least 0). It holds no rows. A rule whose parameters depend
-on the labels also has ``bind(data)``, which returns the rule for these data.
+A weighting is any object with an attribute `space`, which maps names to `Float`, `Int` or `Choice`,
+and a method ``costs(data, params)``, which returns one cost of at least 0 for each row, shape (l,).
+A weighting holds no rows. If its parameters depend on the labels, it also has a method
+``bind(data)``, which returns the weighting for these data.
 """
 
 from abc import ABC, abstractmethod
@@ -15,7 +16,22 @@ from span_hpo.space import Params, Space, merged_space
 
 
 class Weighting(Protocol):
-    """What a rule must offer; users may write their own."""
+    """The interface of a weighting, which users can implement themselves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from span_hpo import Float, SpanObjective
+    >>> class GroupCosts:
+    ...     space = {"C": Float(0.1, 10.0, log=True)}
+    ...
+    ...     def costs(self, data, params):
+    ...         return params["C"] * np.where(data.groups == "trusted", 2.0, 1.0)
+    >>> X, y, groups = [[0.0], [1.0], [2.0]], [-1, 1, 1], ["trusted", "new", "trusted"]
+    >>> objective = SpanObjective(X, y, groups=groups, weighting=GroupCosts())
+    >>> objective.weighting.costs(objective.data, {"C": 3.0}).tolist()
+    [6.0, 3.0, 6.0]
+    """
 
     @property
     def space(self) -> Space:
@@ -26,7 +42,7 @@ class Weighting(Protocol):
 
 
 class ComposableWeighting(ABC):
-    """Base class that lets weightings multiply: ``ClassCosts() * SigmoidScore(C=1.0)``."""
+    """A weighting that can be multiplied, as in ``ClassCosts() * SigmoidScore(C=1.0)``."""
 
     @property
     @abstractmethod
@@ -38,7 +54,7 @@ class ComposableWeighting(ABC):
         """Return the cost of every row of the data, shape (l,)."""
 
     def starts(self, data: Dataset) -> list[dict[str, Any]]:
-        """Return good guesses of some parameters for these data."""
+        """Return good first guesses of some parameters for these data."""
         return [{"C": 1.0}]
 
     def __mul__(self, other: Any) -> "ProductWeighting":
@@ -55,7 +71,7 @@ class ProductWeighting(ComposableWeighting):
     Parameters
     ----------
     first, second
-        The factors. A name that both search is an error.
+        The two factors, which must not search parameters of the same name.
     """
 
     first: Weighting
@@ -67,7 +83,7 @@ class ProductWeighting(ComposableWeighting):
 
     @property
     def space(self) -> Space:
-        """The parameters that are searched, by either factor."""
+        """The parameters that either factor searches."""
         return merged_space(
             {
                 f"the first factor {type(self.first).__name__}": self.first.space,
@@ -76,11 +92,11 @@ class ProductWeighting(ComposableWeighting):
         )
 
     def costs(self, data: Dataset, params: Params) -> FloatArray:
-        """Return the product of the two costs of every row."""
+        """Return for each row the product of its two costs."""
         return sample_costs(self.first, data, params) * sample_costs(self.second, data, params)
 
     def starts(self, data: Dataset) -> list[dict[str, Any]]:
-        """Return all pairs of the guesses of the factors."""
+        """Return all combinations of the first guesses of the two factors."""
         return [
             {**first, **second}
             for first in starts_of(self.first, data)
@@ -89,22 +105,22 @@ class ProductWeighting(ComposableWeighting):
 
 
 def is_weighting(candidate: Any) -> bool:
-    """Tell whether an object offers what a weighting must."""
+    """Return whether an object has the interface of a weighting."""
     if isinstance(candidate, type):
-        return False  # a class whose parentheses were forgotten
+        return False  # the parentheses after the name of a class were forgotten
     if isinstance(candidate, ComposableWeighting):
-        return True  # the space of some is known only after `bind`
+        return True  # its space may be known only after `bind`
     return hasattr(candidate, "space") and callable(getattr(candidate, "costs", None))
 
 
 def bind_to(weighting: Weighting, data: Dataset) -> Weighting:
-    """Return the weighting for these data; one without `bind` serves any data."""
+    """Return the weighting for these data; a weighting without `bind` suits any data."""
     bind = getattr(weighting, "bind", None)
     return weighting if bind is None else bind(data)
 
 
 def starts_of(weighting: Weighting, data: Dataset) -> list[dict[str, Any]]:
-    """Return good guesses of a weighting's parameters; none are known of a user's own."""
+    """Return first guesses of a weighting's parameters, which a user's own need not have."""
     starts = getattr(weighting, "starts", None)
     return [{}] if starts is None else starts(data)
 

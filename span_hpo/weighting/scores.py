@@ -1,4 +1,4 @@
-"""Costs that are functions of a score of each row."""
+"""Weightings that compute the cost of a row from its score."""
 
 from dataclasses import dataclass
 
@@ -18,12 +18,12 @@ EXPONENT_RANGE = Float(0, 4)
 
 @dataclass(frozen=True)
 class SigmoidScore(ComposableWeighting):
-    """``C_i = max(C / (1 + exp(-A (q_i - B))), floor)`` for a score q in [0, 1].
+    """A sigmoid of a score q in [0, 1], ``C_i = max(C / (1 + exp(-A (q_i - B))), floor)``.
 
     Parameters
     ----------
     score
-        Name of the score; None if there is only one.
+        Name of the score; it may be None if there is only one score.
     A, B, C
         Steepness, midpoint and largest cost of the sigmoid.
     floor
@@ -33,6 +33,13 @@ class SigmoidScore(ComposableWeighting):
     ----------
     Sarafis, Diou and Delopoulos, "Span error bound for weighted SVM with applications in
     hyperparameter selection", eq. 39.
+
+    Examples
+    --------
+    >>> from span_hpo import SigmoidScore, SpanObjective
+    >>> data = SpanObjective([[0.0], [1.0], [2.0]], [-1, 1, 1], scores=[0.0, 0.5, 1.0]).data
+    >>> SigmoidScore(A=4.0, B=0.5, C=2.0).costs(data, {}).round(3).tolist()
+    [0.238, 1.0, 1.762]
     """
 
     score: str | None = None
@@ -47,7 +54,7 @@ class SigmoidScore(ComposableWeighting):
         return searched({"A": self.A, "B": self.B, "C": self.C})
 
     def costs(self, data: Dataset, params: Params) -> FloatArray:
-        """Return the sigmoid of every row's score."""
+        """Return for each row the sigmoid of its score."""
         q = _unit_score(data, self.score)
         A = real("A", value_of(self.A, "A", params))
         B = real("B", value_of(self.B, "B", params))
@@ -58,21 +65,28 @@ class SigmoidScore(ComposableWeighting):
 
 @dataclass(frozen=True)
 class PowerScore(ComposableWeighting):
-    """``C_i = C q_i^tau`` for a score q in [0, 1].
+    """A power of a score q in [0, 1], ``C_i = C q_i^tau``.
 
     Parameters
     ----------
     score
-        Name of the score; None if there is only one.
+        Name of the score; it may be None if there is only one score.
     C
         Cost of a row with score 1.
     tau
-        Exponent, at least 0; with 0 all rows cost the same.
+        Exponent, at least 0. All rows have the same cost if it is 0.
 
     References
     ----------
     Lapin, Hein and Schiele, "Learning using privileged information: SVM+ and weighted SVM",
     eqs. 13, 14 and 22.
+
+    Examples
+    --------
+    >>> from span_hpo import PowerScore, SpanObjective
+    >>> data = SpanObjective([[0.0], [1.0], [2.0]], [-1, 1, 1], scores=[0.25, 0.5, 1.0]).data
+    >>> PowerScore(C=4.0, tau=2.0).costs(data, {}).tolist()
+    [0.25, 1.0, 4.0]
     """
 
     score: str | None = None
@@ -85,7 +99,7 @@ class PowerScore(ComposableWeighting):
         return searched({"C": self.C, "tau": self.tau})
 
     def costs(self, data: Dataset, params: Params) -> FloatArray:
-        """Return the power of every row's score."""
+        """Return for each row the power of its score."""
         q = _unit_score(data, self.score)
         C = real("C", value_of(self.C, "C", params), at_least=0)
         tau = real("tau", value_of(self.tau, "tau", params), at_least=0)
