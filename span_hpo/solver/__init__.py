@@ -1,4 +1,4 @@
-"""One weighted fit: the problem, its solution, and the solvers behind it."""
+"""Fit one weighted SVM: the problem, its solution, and the solvers behind it."""
 
 from span_hpo.solver.active_set import DualPoint, polished
 from span_hpo.solver.box_qp import BoxQP

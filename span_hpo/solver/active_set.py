@@ -1,4 +1,4 @@
-"""From a fit within its tolerance to the exact solution of the dual, by an active-set method."""
+"""Improve a fit within a tolerance to the exact solution of the dual by an active-set method."""
 
 import functools
 from dataclasses import dataclass, replace
@@ -14,10 +14,10 @@ from span_hpo.solver.offsets import OffsetLimits, offset_limits
 from span_hpo.solver.rounding import ALPHA_ROUNDING, margin_noise
 from span_hpo.solver.smo import improved_in_box
 
-_ROUNDS = 100  # one to three from a finished fit; after `max_iter` it may need dozens
-_FEW = 4  # rows outside the box that are sooner dropped one by one than by an interior point
-_PAIR_GAP = 1e-6  # where pairs of rows stop to move within the box, in units of the margin,
-_PAIR_STEPS = 1000  # or after so many steps: from there on Newton's method is faster
+_ROUNDS = 100  # a finished fit needs one to three rounds, one cut off by `max_iter` dozens
+_FEW = 4  # up to this many rows outside the box are dropped faster one by one than all at once
+_PAIR_GAP = 1e-6  # gap in units of the margin below which Newton's method beats pairwise steps
+_PAIR_STEPS = 1000  # number of pairwise steps after which Newton's method is faster
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +27,15 @@ class DualPoint:
     Attributes
     ----------
     K, y, costs
-        The problem; rows with cost 0 take no part.
+        Kernel matrix, labels and costs of the problem; rows with cost 0 take no part.
     alpha
-        Dual variables in their box, ``y'alpha = 0``, shape (l,).
+        Dual variables in their box with ``y'alpha = 0``, shape (l,).
     F
         ``K (y alpha)``, shape (l,).
     optimal
-        Whether this is known to be the optimum.
+        Whether the point is known to be the optimum.
     gram
-        Factor of the in-bound rows of the optimum, where it is known.
+        Factored Gram matrix of the in-bound rows if the point is optimal and the factor is known.
     """
 
     K: KernelBlocks
@@ -54,17 +54,17 @@ class DualPoint:
 
     @property
     def limits(self) -> OffsetLimits:
-        """What every row says about the offset."""
+        """The limits that each row puts on the offset."""
         return offset_limits(self.y, self.costs, self.alpha, self.F)
 
     @functools.cached_property
     def offset_gap(self) -> float:
-        """How far the limits of the offset contradict each other; not positive at the optimum."""
+        """How far the limits of the offset contradict each other; at most 0 at the optimum."""
         lower, upper = self.limits.interval
         return lower - upper
 
     def offset(self) -> float:
-        """Return the mean offset of the in-bound rows; without any, the middle of the interval."""
+        """Return the mean offset of the in-bound rows, or the middle of `limits` without any."""
         in_bound = self.in_bound
         count = np.count_nonzero(in_bound)
         if count:
@@ -72,7 +72,7 @@ class DualPoint:
         return sum(self.limits.interval) / 2
 
     def moved(self, rows: IndexArray, alpha: FloatArray) -> "DualPoint":
-        """Return the point with other dual variables in some rows."""
+        """Return the point with new dual variables in the given rows."""
         change = self.y[rows] * (alpha - self.alpha[rows])
         everywhere = self.alpha.copy()
         everywhere[rows] = alpha
@@ -81,21 +81,23 @@ class DualPoint:
 
 
 def polished(start: DualPoint) -> DualPoint:
-    """Return the optimum of the dual; if it is not reached, the better of start and end.
+    """Return the optimum of the dual or, if it is not reached, the better of start and end.
 
-    On a working set W (at first the in-bound rows of the start) solve the problem without the box,
-    ``K_WW d + b 1 = y_W - F_W``, ``1'd = -1'beta``, for a change d of beta:
+    Every round solves the problem without the box on a working set W, which at first holds the
+    in-bound rows of the start. It solves ``K_WW d + b 1 = y_W - F_W`` and ``1'd = -1'beta`` for a
+    change d of beta.
 
-    - the answer lies in the box: take it, add to W the rows outside that violate their margin,
-      stop if there are none;
-    - rows leave the box: let pairs of rows move within it for a while, if machine code does that
-      (as plain Python it would take longer than the rest);
-    - many still leave it: minimise over it with an interior-point method, which finds the rows
-      that belong to a bound all at once, and take those out of W;
-    - few do, or many once more (rows that are nearly at a bound, or equal to each other): go
-      towards the answer up to the first bound, and take the rows that reach it out of W.
+    - If the answer lies in the box, take it, and add to W the rows outside W that violate their
+      margin. Stop if there are none.
+    - If rows leave the box, let pairs of rows move within the box for a while. This is skipped
+      without machine code, because plain Python would take longer than all the rest.
+    - If many rows still leave the box, minimise over the box with an interior-point method, which
+      finds all rows that belong to a bound at once, and take these rows out of W.
+    - If only a few rows leave the box, or many do so again because they are nearly at a bound or
+      equal to each other, go towards the answer up to the first bound, and take the rows that reach
+      it out of W.
 
-    The dual objective never falls.
+    The dual objective never decreases.
     """
     y, costs, point = start.y, start.costs, start
     can_move = costs > 0
@@ -115,7 +117,7 @@ def polished(start: DualPoint) -> DualPoint:
         try:
             gram = factored_gram(K_WW)
         except SolverError:
-            break  # not positive semi-definite: the start is all there is
+            break  # the kernel is not positive semi-definite, so no further step is defined
         y_W, costs_W = y[W], costs[W]
         d, b = gram.solve(y_W - point.F[W], -float(y @ point.alpha))
         wanted = point.alpha[W] + y_W * d
@@ -134,8 +136,8 @@ def polished(start: DualPoint) -> DualPoint:
                 return replace(point, optimal=True, gram=gram if unchanged else None)
             if working.any():
                 working |= violated
-            # With nobody inside, `b` is not determined: the next round starts from a pair of rows
-            # that contradict each other.
+            # Without in-bound rows, `b` is not determined, and the next round starts from a pair
+            # of rows whose limits contradict each other.
             paired = crossed = False
             continue
         found = None
@@ -161,7 +163,7 @@ def polished(start: DualPoint) -> DualPoint:
 def _first_bound(
     point: DualPoint, W: IndexArray, wanted: FloatArray
 ) -> tuple[FloatArray, BoolArray]:
-    """Return the point on the way to `wanted` where a bound is reached, and who reaches it."""
+    """Return the first point at a bound on the way to `wanted`, and a mask of the rows at it."""
     alpha, costs = point.alpha[W], point.costs[W]
     step = wanted - alpha
     bound = np.where(step > 0, costs, 0.0)
@@ -174,17 +176,17 @@ def _first_bound(
 def _minimum_in_box(
     point: DualPoint, W: IndexArray, G: FloatArray, scale: float
 ) -> FloatArray | None:
-    """Return the minimum over the box of the working set, None if it is no progress.
+    """Return the minimum over the box of the working set, or None if it is no progress.
 
-    An interior point never touches a bound: a row belongs to one where its distance from it,
+    An interior point never touches a bound. A row is set to a bound if its distance from the bound,
     times the scale of the kernel, is less than its multiplier.
 
     Parameters
     ----------
     point
-        Where to start.
+        Point at which to start.
     W
-        The working set, n rows.
+        Indices of the n rows in the working set.
     G
         Gram matrix of the working set about its centroid, shape (n, n).
     scale
@@ -193,9 +195,9 @@ def _minimum_in_box(
     y, alpha, costs = point.y[W], point.alpha[W], point.costs[W]
     residual = y - point.F[W]
     imbalance = float(point.y @ point.alpha)
-    # Changes of beta are measured in units of 1 / scale, so that the program has no dimension.
-    # No dual variable can exceed what the other class may hold: a nearer bound than some costs,
-    # with which the interior point is sooner found.
+    # Changes of beta are measured in units of 1 / scale, which makes the program dimensionless.
+    # No dual variable can exceed the sum of the costs of the other class. This bound is nearer
+    # than some costs, and the interior point is found sooner with it.
     positive = point.y > 0
     most = 2 * min(point.costs[positive].sum(), point.costs[~positive].sum())
     reach = np.minimum(costs, most)
@@ -214,7 +216,7 @@ def _minimum_in_box(
     found = _in_box(alpha + y * change, costs)
     found[found < nearly] = 0.0
     found = np.where(costs - found < nearly, costs, found)
-    # The rows that stay inside take up what rounding others to their bounds has shifted.
+    # The in-bound rows make up for the shift of the sum that setting others to a bound causes.
     shift = imbalance + float(y @ (found - alpha))
     room = np.where(y * shift > 0, found, costs - found) * ((found > 0) & (found < costs))
     total_room = float(room.sum())
@@ -228,5 +230,5 @@ def _minimum_in_box(
 
 
 def _in_box(alpha: FloatArray, costs: FloatArray) -> FloatArray:
-    # What np.clip does, in a quarter of its time on arrays of this size.
+    # This gives the same as np.clip in a quarter of its time on arrays of this size.
     return np.minimum(np.maximum(alpha, 0.0), costs)

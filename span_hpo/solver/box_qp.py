@@ -1,4 +1,7 @@
-"""Small dense quadratic programs over a box and one sum. Only this module knows PIQP."""
+"""Solve small dense quadratic programs over a box with a fixed sum.
+
+This is the only module that knows PIQP.
+"""
 
 from dataclasses import dataclass
 
@@ -10,22 +13,30 @@ from span_hpo.runtime import FloatArray
 
 _TOLERANCE = 1e-9  # PIQP's absolute and relative tolerance
 _MAX_ITER = 200
-_LOOSER = (1e-8, 1e-7, 1e-6)  # where a singular matrix keeps PIQP from its tolerance
-_FAR = 1e4  # bounds beyond this make PIQP slow or fail; they are imposed only if they matter
+_LOOSER = (1e-8, 1e-7, 1e-6)  # tolerances to try if a singular matrix keeps PIQP from the first
+_FAR = 1e4  # bounds beyond this make PIQP slow or fail, so they are imposed only if they matter
 
 
 @dataclass(frozen=True, eq=False)
 class BoxMinimum:
-    """Solution of one program: the point, and the multiplier of its sum."""
+    """Solution of one quadratic program.
+
+    Attributes
+    ----------
+    x
+        The point at which the minimum is reached, shape (n,).
+    multiplier
+        Multiplier of the constraint on the sum.
+    """
 
     x: FloatArray
     multiplier: float
 
 
 class BoxQP:
-    """Programs ``min 1/2 x'Px + c'x`` with ``sum(x) = total`` and ``lower <= x <= upper``.
+    """Minimise ``1/2 x'Px + c'x`` subject to ``sum(x) = total`` and ``lower <= x <= upper``.
 
-    The matrix is set up once; every call of `solve` only replaces vectors.
+    The matrix is set up once, and every call of `solve` only replaces the vectors.
 
     Parameters
     ----------
@@ -40,7 +51,7 @@ class BoxQP:
     def solve(
         self, c: FloatArray, total: float, lower: FloatArray, upper: FloatArray
     ) -> BoxMinimum:
-        """Return the minimum; infinite bounds are allowed.
+        """Return the minimum; the bounds may be infinite.
 
         Raises
         ------
@@ -67,7 +78,7 @@ class BoxQP:
 
     def _solve(self, **vectors: FloatArray) -> BoxMinimum:
         if self._solver is None:
-            # Callers scale P to a unit diagonal, so the preconditioner seldom earns its time.
+            # Callers scale P to a unit diagonal, so the preconditioner is seldom worth its time.
             self._solver = self._set_up(vectors, preconditioner_iter=0)
         else:
             self._solver.update(**vectors)

@@ -1,8 +1,8 @@
-"""The affine hull of the in-bound support vectors, factored once per fit.
+"""Factor the Gram matrix of the in-bound support vectors about their centroid, once per fit.
 
-A span is a distance to an affine hull, so the origin of the feature space is free. Taken at the
-centroid of the in-bound rows I, the hull becomes a linear subspace and the border of the system
-``M = [[K_II, 1], [1', 0]]`` disappears.
+A span is a distance from an affine hull, which does not depend on the origin of the feature space.
+If the origin is the centroid of the in-bound rows I, the hull becomes a linear subspace, and the
+border of the system ``M = [[K_II, 1], [1', 0]]`` disappears.
 
 ======  =================================================================  ==========
 symbol  meaning                                                            shape
@@ -15,8 +15,8 @@ H       ``G + scale 11' + jitter I``; ``H 1 = (n scale + jitter) 1``         (n,
 L       Cholesky factor, ``H = L L'``                                      (n, n)
 ======  =================================================================  ==========
 
-``H`` is non-singular exactly when ``M`` is, also where ``K_II`` alone is singular (a linear kernel
-with ``d + 1`` in-bound rows).
+``H`` is non-singular exactly when ``M`` is, even if ``K_II`` alone is singular, as it is for a
+linear kernel with ``d + 1`` in-bound rows.
 """
 
 from dataclasses import dataclass
@@ -29,16 +29,16 @@ from span_hpo.runtime import FloatArray, IndexArray
 from span_hpo.solver.lapack import cholesky, inverse_of_triangular, solve_triangular
 from span_hpo.solver.rounding import INDEFINITE
 
-_FIRST_JITTER = 1e-14  # relative to the mean squared distance from the centroid
-_JITTER_GROWTH = 10.0
+_FIRST_JITTER = 1e-14  # least jitter, relative to the mean squared distance from the centroid
+_JITTER_GROWTH = 10.0  # factor by which the jitter grows until the matrix can be factored
 _EPSILON = float(np.finfo(float).eps)
-_PIVOT_NOISE = 10 * _EPSILON  # relative to K_ii: what rounding leaves of a zero pivot
-_DEPENDENT = 1e-13  # relative to K_ii: a pivot below this is a row in the hull of others
+_PIVOT_NOISE = 10 * _EPSILON  # relative to K_ii: a smaller pivot may be zero but for rounding
+_DEPENDENT = 1e-13  # relative to K_ii: a row with a smaller pivot lies in the hull of the others
 
 
 @dataclass(frozen=True)
 class CentredGram:
-    """Cholesky factor of the in-bound Gram matrix about its centroid.
+    """Cholesky factor of the Gram matrix of the in-bound rows about their centroid.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class CentredGram:
     L
         Lower Cholesky factor of ``H``, shape (n, n), Fortran order.
     jitter
-        What was added to the diagonal of ``H`` before it could be factored; 0 for most fits.
+        Number that was added to the diagonal of ``H`` to make it factorable; 0 for most fits.
     """
 
     row_means: FloatArray
@@ -61,17 +61,17 @@ class CentredGram:
     jitter: float
 
     def centred(self, K_II: FloatArray) -> FloatArray:
-        """Return ``G``, the Gram matrix about the centroid, of the same rows."""
+        """Return ``G``, the Gram matrix about the centroid, from ``K_II``."""
         G: FloatArray = K_II - self.row_means[:, None] - self.row_means + self.mean
         return G
 
     def centred_diagonal(self, diagonal: FloatArray) -> FloatArray:
-        """Return the diagonal of ``G`` from that of ``K_II``."""
+        """Return the diagonal of ``G`` from the diagonal of ``K_II``."""
         G_ii: FloatArray = diagonal - 2 * self.row_means + self.mean
         return G_ii
 
     def about_centroid(self, K_Ip: FloatArray, K_pp: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return ``G_Ip`` (n, m) and ``G_pp`` (m,) of m other rows from their kernel values."""
+        """Return ``G_Ip`` (n, m) and ``G_pp`` (m,) for m other rows from their kernel values."""
         to_centroid = K_Ip.sum(axis=0) / len(K_Ip)
         G_Ip: FloatArray = K_Ip - self.row_means[:, None] - to_centroid + self.mean
         G_pp: FloatArray = K_pp - 2 * to_centroid + self.mean
@@ -80,48 +80,50 @@ class CentredGram:
     def solve(self, rhs: FloatArray, total: float) -> tuple[FloatArray, float]:
         """Return (x, b) with ``K_II x + b 1 = rhs`` and ``1'x = total``.
 
-        ``K_II x = G x + (r - k) total + 1 (r'x)``; the mean of ``G x`` is zero, which gives ``b``.
+        The offset ``b`` follows from ``K_II x = G x + (r - k) total + 1 (r'x)``, in which the mean
+        of ``G x`` is zero.
         """
         rhs = rhs - (self.row_means - self.mean) * total
         level = rhs.sum() / len(rhs)
         centred, _ = lapack.dpotrs(self.L, rhs - level, lower=1)
-        # Exact arithmetic would keep the sum at zero.
+        # In exact arithmetic, the sum of `centred` would be zero.
         x = centred + (total - centred.sum()) / len(rhs)
         return x, float(level - self.row_means @ x)
 
     def squared_distances(self, K_Ip: FloatArray, K_pp: FloatArray) -> FloatArray:
-        """Return ``G_pp - G_Ip' H^-1 G_Ip``: how far rows outside I are from the hull of I.
+        """Return ``G_pp - G_Ip' H^-1 G_Ip``, the squared distances of other rows from the hull.
 
         Parameters
         ----------
         K_Ip
-            Kernel between the in-bound rows and the others, shape (n, m).
+            Kernel values between the in-bound rows and the other rows, shape (n, m).
         K_pp
-            Kernel of each other row with itself, shape (m,).
+            Kernel value of each other row with itself, shape (m,).
         """
         G_Ip, G_pp = self.about_centroid(K_Ip, K_pp)
         half = solve_triangular(self.L, G_Ip)
         return self.checked_squares(G_pp - np.einsum("ij,ij->j", half, half), K_pp)
 
     def checked_squares(self, squared: FloatArray, K_pp: FloatArray) -> FloatArray:
-        """Return squared distances from the hull without what rounding has left below zero.
+        """Return squared distances from the hull, with zero for those that are slightly negative.
 
         Raises
         ------
         SolverError
-            If one is clearly negative, so that the kernel is not positive semi-definite.
+            If a squared distance is clearly negative, which means that the kernel is not positive
+            semi-definite.
         """
         worst = squared.min(initial=0.0)
         if worst < -INDEFINITE * np.abs(K_pp).max(initial=abs(self.mean) + self.scale):
             raise SolverError(_not_psd(f"a squared distance is {worst:.3g}"))
-        # What is left below zero is rounding: the row lies in the hull.
+        # A value slightly below zero is due to rounding: the row lies in the hull.
         return np.maximum(squared, 0.0)
 
     def own_squared_distances(self) -> FloatArray:
         """Return the squared distance of each in-bound row from the hull of the others.
 
-        ``1 / (M^-1)_pp`` with ``(M^-1)_pp = (H^-1)_pp - 1 / (n (n scale + jitter))``; needs
-        n >= 2.
+        It is ``1 / (M^-1)_pp`` with ``(M^-1)_pp = (H^-1)_pp - 1 / (n (n scale + jitter))``. There
+        must be at least two in-bound rows.
         """
         inverse = inverse_of_triangular(self.L)
         precision = np.einsum("ij,ij->j", inverse, inverse) - self._border
@@ -143,16 +145,16 @@ class CentredGram:
 def factored_gram(K_II: FloatArray) -> CentredGram:
     """Factor the Gram matrix of the in-bound rows about their centroid.
 
-    Where it is singular (equal rows, more rows than dimensions), so that a pivot is no more than
-    rounding, the least jitter that works is added to the diagonal. It starts at 1e-14 of the mean
-    squared distance, or at the rounding of the entries of K where that is more: a larger constant
-    would drown the spans of rows with large costs.
+    If the matrix is singular, because rows are equal or outnumber the dimensions, a pivot is no
+    more than rounding. The least jitter that works is then added to the diagonal. It starts at
+    1e-14 of the mean squared distance, or at the rounding of the entries of K if that is larger. A
+    larger constant would drown the spans of rows with large costs.
 
     Raises
     ------
     SolverError
-        If the matrix about its centroid is not positive semi-definite. (``K_II`` itself need not
-        be: only distances matter.)
+        If the matrix about its centroid is not positive semi-definite. ``K_II`` itself need not be,
+        because only distances matter.
     """
     n = len(K_II)
     row_means, mean, scale, size = _centroid(K_II)
@@ -166,14 +168,14 @@ def factored_gram(K_II: FloatArray) -> CentredGram:
         if jitter >= limit:
             raise SolverError(_not_psd(f"its least eigenvalue is below {-limit:.3g}"))
         grown = min(limit, max(_FIRST_JITTER * scale, 2 * noise, jitter * _JITTER_GROWTH))
-        H.reshape(-1, order="F")[:: n + 1] += grown - jitter  # its diagonal
+        H.reshape(-1, order="F")[:: n + 1] += grown - jitter  # the diagonal of H
         jitter = grown
 
 
 def independent_rows(K_II: FloatArray) -> IndexArray:
-    """Return rows that span the same affine hull as all of them, none in the hull of the others.
+    """Return affinely independent rows that have the same affine hull as all rows.
 
-    A Cholesky factorisation with pivoting, which stops where only rounding is left.
+    They are the pivots of a Cholesky factorisation, which stops when only rounding is left.
     """
     row_means, mean, scale, size = _centroid(K_II)
     H = np.asfortranarray(K_II - row_means[:, None] - row_means + (mean + scale))
@@ -183,14 +185,14 @@ def independent_rows(K_II: FloatArray) -> IndexArray:
 
 
 def _centroid(K_II: FloatArray) -> tuple[FloatArray, float, float, float]:
-    """Return the row means of ``K_II``, their mean, the scale, and the mean size of ``K_ii``."""
+    """Return the row means of ``K_II``, their mean, the scale, and the mean of ``|K_ii|``."""
     n, diagonal = len(K_II), K_II.diagonal()
     row_means = K_II.sum(axis=1) / n
     mean = float(row_means.sum()) / n
     size = float(np.abs(diagonal).sum()) / n or 1.0
     scale = float(diagonal.sum()) / n - mean
     if scale <= _PIVOT_NOISE * size:
-        scale = size  # all rows coincide: only rounding is left of the distances, any scale serves
+        scale = size  # all rows coincide up to rounding, and any positive scale will do
     return row_means, mean, scale, size
 
 

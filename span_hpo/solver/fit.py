@@ -1,10 +1,6 @@
-"""One weighted fit, polished to the exact solution of the dual.
+"""Fit one weighted SVM and polish it to the exact solution of the dual.
 
-    max  sum(alpha) - 1/2 sum_ij alpha_i alpha_j y_i y_j K_ij
-    s.t. 0 <= alpha_i <= C_i,  sum(y alpha) = 0
-
-With ``beta = y alpha``, ``F = K beta`` and ``f = F + b``, a row is *in-bound* if
-``0 < alpha_i < C_i``, *bounded* if ``alpha_i = C_i > 0``, and a *zero row* otherwise.
+The dual problem is stated in `span_hpo.solver.problem`.
 """
 
 import warnings
@@ -26,10 +22,10 @@ from span_hpo.solver.libsvm_fit import checked_max_iter, libsvm_alpha
 from span_hpo.solver.problem import DualSolution, Problem
 from span_hpo.solver.smo import smo_point
 
-DEFAULT_TOL = 1e-3  # in units of the margin; LIBSVM's default
+DEFAULT_TOL = 1e-3  # LIBSVM's default, in units of the margin
 DEFAULT_MAX_ITER = 1_000_000
-_KEPT_SHARE = 0.9  # of the rows: with less, a matrix without the rows of cost 0 is made
-_PLAIN_KERNEL = 1e-150, 1e150  # beyond it steps overflow: LIBSVM gets the matrix in another unit
+_KEPT_SHARE = 0.9  # if at most this share of the rows has a positive cost, the others are left out
+_PLAIN_KERNEL = 1e-150, 1e150  # kernel values for which pairwise steps do not overflow
 
 
 @one_blas_thread
@@ -47,32 +43,45 @@ def solve(
     problem
         Kernel matrix, labels and costs.
     tol
-        Where the fit may stop and the polish begins, in units of the margin.
+        Tolerance, in units of the margin, at which the first fit stops and the polish begins.
     max_iter
-        Limit of the steps until then.
+        Largest number of steps of the first fit.
     polish
-        Go on to the solution in double precision, from a start that is computed on the matrix
-        where it is held and Numba is installed, and by LIBSVM otherwise. Where that fails the best
-        answer is kept: `DualSolution.kkt_violation` tells. Without polish it is LIBSVM's answer,
-        with its tolerance and the rounding of a kernel in single precision.
+        Improve the first fit to the solution in double precision. The first fit is computed on the
+        kernel matrix if that is held in memory and Numba is installed, and by LIBSVM otherwise. If
+        the solution is not reached, the best answer is returned, and `DualSolution.kkt_violation`
+        shows how far off it is. Without polish, the answer is that of LIBSVM, with its tolerance
+        and with kernel values in single precision.
 
     Returns
     -------
-    The solution. A `ConvergenceWarning` tells if it is not `converged`.
+    The solution. If it has not `converged`, a `ConvergenceWarning` is issued.
 
     Raises
     ------
     ValueError
         If `tol` or `max_iter` is not valid.
     SolverError
-        If LIBSVM's answer is not finite.
+        If LIBSVM cannot give a finite answer.
+
+    Examples
+    --------
+    The decision function is ``f(x) = x - 1``, and the last row is not a support vector:
+
+    >>> from span_hpo import Linear, Problem, solve
+    >>> K = Linear()([[0.0], [2.0], [3.0]])
+    >>> solution = solve(Problem(K, y=[-1, 1, 1], costs=[1.0, 1.0, 1.0]))
+    >>> solution.alpha.round(3).tolist()
+    [0.5, 0.5, 0.0]
+    >>> round(float(solution.b), 3)
+    -1.0
     """
     tol, max_iter = real("tol", tol, above=0), checked_max_iter(max_iter)
     kept = rows_of(problem.costs)
-    # Rows with cost 0 never move. A few of them cost less than a matrix without them.
+    # Rows with cost 0 never move. It takes less time to keep a few than to copy the matrix.
     fitted = problem if len(kept) > _KEPT_SHARE * len(problem) else problem.take(kept)
     K, costs = fitted.K, fitted.costs
-    # The class of the first row counts as +1: swapped classes are the same problem to the last bit.
+    # The class of the first row counts as +1, so that swapped classes give the same last bits.
     sign = float(problem.y[kept[0]])
     y = sign * fitted.y
     if polish:
@@ -115,10 +124,10 @@ def solve(
 def _optimum(
     K: KernelBlocks, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
 ) -> DualPoint:
-    """Return the solution, or what comes closest to it.
+    """Return the solution, or the point that comes closest to it.
 
-    The start is computed on the matrix where that is held and Numba is there, by LIBSVM otherwise,
-    and where the first start did not lead there.
+    The first start is computed on the matrix if it is held in memory and Numba is installed. If
+    there is no such start, or it does not lead to the solution, LIBSVM computes the start.
     """
     first = None
     smallest, largest = _PLAIN_KERNEL
@@ -129,12 +138,12 @@ def _optimum(
             if _is_close(first, tol):
                 return first
     second = polished(_point(K, y, costs, libsvm_alpha(K, y, costs, tol, max_iter)[0]))
-    # A gap that is not a number is no better than any other.
+    # If the first gap is NaN, the comparison is false and the second point is returned.
     return first if first is not None and first.offset_gap < second.offset_gap else second
 
 
 def _is_close(point: DualPoint, tol: float) -> bool:
-    """Tell whether a point fulfils the KKT conditions within the tolerance."""
+    """Return whether a point satisfies the KKT conditions within the tolerance."""
     return point.offset_gap <= 2 * tol
 
 

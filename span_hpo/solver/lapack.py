@@ -1,8 +1,8 @@
-"""Cholesky factors and triangular systems, without Python's lock where that matters.
+"""Compute Cholesky factors and solve triangular systems without holding Python's lock.
 
-SciPy's own wrappers keep the lock, so that trials in threads would wait for each other. The same
-LAPACK routines are reached through the pointers that SciPy exports for Cython; where these are not
-as expected, and for small matrices, the wrappers are used.
+SciPy's own wrappers hold the lock, so that trials in threads would wait for each other. This module
+calls the same LAPACK routines through the pointers that SciPy exports for Cython. For small
+matrices, or if the pointers are not as expected, it falls back on the wrappers.
 """
 
 import ctypes
@@ -16,11 +16,11 @@ from scipy.linalg import cython_lapack, lapack
 
 from span_hpo.runtime import FloatArray
 
-_SMALL = 100  # rows up to which a call through a pointer costs more than the lock
+_SMALL = 100  # number of rows below which a call through a pointer costs more than the lock
 
 
 def cholesky(H: FloatArray) -> FloatArray | None:
-    """Return the lower factor L of ``H = L L'``, in Fortran order; None if H is not positive.
+    """Return L of ``H = L L'`` in Fortran order, or None if H is not positive definite.
 
     Parameters
     ----------
@@ -34,24 +34,24 @@ def cholesky(H: FloatArray) -> FloatArray | None:
         return L if info == 0 else None
     L = np.array(H, dtype=float, order="F")
     info = routine(b"L", n, L, n)
-    return np.triu(L.T).T if info == 0 else None  # in Fortran order, other than np.tril(L)
+    return np.triu(L.T).T if info == 0 else None  # in Fortran order, unlike np.tril(L)
 
 
 def solve_triangular(
     L: FloatArray, B: FloatArray, *, transposed: bool = False, overwrite: bool = False
 ) -> FloatArray:
-    """Return ``L^-1 B``, or ``L'^-1 B``.
+    """Return ``L^-1 B`` or, if `transposed`, ``L'^-1 B``.
 
     Parameters
     ----------
     L
         Lower factor, shape (n, n), Fortran order.
     B
-        Right-hand sides, shape (n, m).
+        Right-hand sides, shape (n, m) or (n,).
     transposed
-        Whether to solve with ``L'``.
+        Solve with ``L'`` in place of ``L``.
     overwrite
-        Whether B, if in Fortran order, may be overwritten.
+        Allow B to be overwritten if it is in Fortran order.
     """
     n = len(L)
     routine = None if n < _SMALL else _routine("dtrtrs", "ccciididii")
@@ -66,7 +66,7 @@ def solve_triangular(
 
 
 def inverse_of_triangular(L: FloatArray) -> FloatArray:
-    """Return ``L^-1`` of a lower factor in Fortran order, shape (n, n)."""
+    """Return the inverse of a lower factor L in Fortran order, shape (n, n)."""
     n = len(L)
     routine = None if n < _SMALL else _routine("dtrtri", "ccidii")
     if routine is None:
@@ -80,15 +80,15 @@ def inverse_of_triangular(L: FloatArray) -> FloatArray:
 
 @functools.cache
 def _routine(name: str, kinds: str) -> Callable[..., int] | None:
-    """Return a LAPACK routine that lets other threads run, None if SciPy has another one.
+    """Return a LAPACK routine that releases the lock, or None if its arguments are unexpected.
 
     Parameters
     ----------
     name
         Name of the routine.
     kinds
-        Its arguments: characters, whole numbers and doubles; the last one is `info`, which the
-        function returns.
+        Types of its arguments, one letter each: "c" for a character, "i" for a whole number and
+        "d" for doubles. The last argument is `info`, which the returned function computes.
     """
     capsule = getattr(cython_lapack, "__pyx_capi__", {}).get(name)
     if capsule is None:
@@ -102,7 +102,7 @@ def _routine(name: str, kinds: str) -> Callable[..., int] | None:
     types = re.findall(rb"(char|int|lapack_d) \*", signature)
     if "".join({b"char": "c", b"int": "i", b"lapack_d": "d"}[kind] for kind in types) != kinds:
         return None
-    # A function of this type gives up the lock while it runs.
+    # A function of this type releases the lock while it runs.
     prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(kinds))
     function = prototype(api.PyCapsule_GetPointer(capsule, signature))
 

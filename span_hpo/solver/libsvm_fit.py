@@ -1,4 +1,4 @@
-"""The border to LIBSVM: dual variables of a fit on a kernel matrix or on features.
+"""Compute dual variables with LIBSVM, from a kernel matrix or from features.
 
 LIBSVM stops at a tolerance and computes with kernel values in single precision.
 """
@@ -20,13 +20,13 @@ from span_hpo.kernels import ALL, KernelBlocks, largest_entry
 from span_hpo.runtime import FloatArray, IndexArray, rows_of, whole
 
 _SINGLE_RANGE = 1e-20, 1e20  # kernel values that LIBSVM's single precision holds with room to spare
-_MOST_ITERATIONS = 2**31 - 1  # LIBSVM counts in 32 bits
+_MOST_ITERATIONS = 2**31 - 1  # largest number of iterations that LIBSVM counts in 32 bits
 _FEATURE_CACHE = 200.0  # megabytes of kernel rows that LIBSVM keeps when it works on features
-_CACHE_LIMIT = 2000.0  # megabytes; LIBSVM allocates only what it uses
+_CACHE_LIMIT = 2000.0  # largest cache in megabytes, of which LIBSVM allocates only what it uses
 
 
 def checked_max_iter(max_iter: Any) -> int:
-    """Return a limit of iterations that LIBSVM can count to."""
+    """Return a limit of iterations after checking that LIBSVM can count to it."""
     return whole("max_iter", max_iter, at_least=1, at_most=_MOST_ITERATIONS)
 
 
@@ -35,8 +35,9 @@ def libsvm_alpha(
 ) -> tuple[FloatArray, bool]:
     """Return LIBSVM's dual variables, and whether it finished within `max_iter`.
 
-    At a bound they equal 0 or the cost bit for bit, so the split into in-bound and bounded rows
-    needs no tolerance. Rows with cost 0 are left out: LIBSVM would number the others anew.
+    Dual variables at a bound equal 0 or the cost bit for bit, so that the split into in-bound and
+    bounded rows needs no tolerance. Rows with cost 0 are left out, because LIBSVM would drop them
+    and renumber the others.
     """
     if not costs.all():
         kept = rows_of(costs)
@@ -66,14 +67,15 @@ def libsvm_alpha(
 
 
 def one_class_weights(Q: FloatArray, tol: float, max_iter: int) -> FloatArray:
-    """Return the minimum of ``beta' Q beta`` over ``sum(beta) = 1, beta >= 0``, shape (l,).
+    """Return beta that minimises ``beta' Q beta`` for ``sum(beta) = 1, beta >= 0``, shape (l,).
 
-    LIBSVM's one-class problem with ``nu = 1/l``, whose box ``beta <= 1`` the sum implies.
+    This is LIBSVM's one-class problem with ``nu = 1/l``. Its box ``beta <= 1`` follows from the
+    sum.
 
     Raises
     ------
     SolverError
-        If it does not finish within `max_iter`.
+        If LIBSVM does not finish within `max_iter` steps.
     """
     svm = OneClassSVM(kernel="precomputed", nu=1 / len(Q), tol=tol, max_iter=max_iter)
     svm.set_params(cache_size=_cache_size(len(Q)))
@@ -92,7 +94,7 @@ def one_class_weights(Q: FloatArray, tol: float, max_iter: int) -> FloatArray:
 
 
 def _kernel_unit(largest: float) -> float:
-    """Return a power of two that brings such a kernel into the range of single precision."""
+    """Return a power of two in units of which the kernel values fit into single precision."""
     if largest == 0 or _SINGLE_RANGE[0] < largest < _SINGLE_RANGE[1]:
         return 1.0
     return 2.0 ** (math.frexp(largest)[1] - 1)
@@ -106,7 +108,7 @@ _Fit = Callable[
 def _public_fit(
     K: FloatArray, classes: FloatArray, costs: FloatArray, tol: float, max_iter: int
 ) -> tuple[IndexArray, FloatArray, bool]:
-    """Fit through the public class, with its overhead of about a millisecond."""
+    """Fit with the public class ``SVC``, which has an overhead of about a millisecond."""
     return _fit_svc(
         K, classes, costs, tol, max_iter, kernel="precomputed", cache_size=_cache_size(len(K))
     )
@@ -120,7 +122,7 @@ def _fit_on_features(
     tol: float,
     max_iter: int,
 ) -> tuple[IndexArray, FloatArray, bool]:
-    """Fit where the kernel matrix is not held: LIBSVM works on the features."""
+    """Fit on the features, for kernel matrices that are not held in memory."""
     try:
         return _fit_svc(X, classes, costs, tol, max_iter, cache_size=_FEATURE_CACHE, **kernel)
     except ValueError as error:
@@ -130,7 +132,7 @@ def _fit_on_features(
 def _fit_svc(
     X: Any, classes: FloatArray, costs: FloatArray, tol: float, max_iter: int, **arguments: Any
 ) -> tuple[IndexArray, FloatArray, bool]:
-    """Return support vectors and dual variables of an ``SVC``, and whether it finished."""
+    """Return the support vectors of an ``SVC``, their dual variables, and whether it finished."""
     svc = SVC(C=1.0, tol=tol, max_iter=max_iter, **arguments)
     with (
         sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
@@ -146,10 +148,10 @@ def _fit_svc(
 
 @functools.cache
 def _private_fit() -> _Fit | None:
-    """Return a fit without that overhead, if this scikit-learn has one that gives the same answer.
+    """Return a fit without the overhead of ``SVC``, or None if scikit-learn has no reliable one.
 
-    ``sklearn.svm._libsvm`` is private: it is used only after it has reproduced the public class on
-    a small problem.
+    ``sklearn.svm._libsvm`` is private, so it is used only after it has given the same answer as the
+    public class on a small problem.
     """
     try:
         from sklearn.svm import _libsvm
@@ -191,5 +193,5 @@ def _private_fit() -> _Fit | None:
 
 
 def _cache_size(n_rows: int) -> float:
-    """Return the megabytes of the whole matrix in LIBSVM's single precision."""
+    """Return the megabytes of the whole matrix in LIBSVM's single precision, up to a limit."""
     return min(_CACHE_LIMIT, 1.0 + 4 * n_rows**2 / 1e6)

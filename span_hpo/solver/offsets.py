@@ -9,11 +9,16 @@ from span_hpo.runtime import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class OffsetLimits:
-    """What every row says about the offset ``b``, shape (l,) each.
+    """The limits that each row puts on the offset ``b``.
 
-    `lower` holds ``y_i - F_i`` of the rows whose ``beta_i`` may grow, `upper` of those whose
-    ``beta_i`` may fall; minus and plus infinity elsewhere. The KKT conditions are
-    ``max(lower) <= b <= min(upper)``.
+    The KKT conditions are ``max(lower) <= b <= min(upper)``.
+
+    Attributes
+    ----------
+    lower
+        ``y_i - F_i`` for rows whose ``beta_i`` may grow, and minus infinity for others, shape (l,).
+    upper
+        ``y_i - F_i`` for rows whose ``beta_i`` may fall, and infinity for others, shape (l,).
     """
 
     lower: FloatArray
@@ -21,7 +26,7 @@ class OffsetLimits:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The ends of the interval of offsets that no row forbids."""
+        """The ends of the interval of offsets that all rows allow."""
         return float(self.lower.max()), float(self.upper.min())
 
 
@@ -35,7 +40,7 @@ def offset_limits(
 def offset_ends(
     y: FloatArray, costs: FloatArray, alpha: FloatArray, F: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return `lower` and `upper` of the `OffsetLimits`: plain arrays, which can be compiled."""
+    """Return `lower` and `upper` of the `OffsetLimits` as plain arrays, for compiled functions."""
     positive = y > 0
     can_grow, can_fall = alpha < costs, alpha > 0
     offset = y - F

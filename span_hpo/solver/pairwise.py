@@ -1,7 +1,7 @@
-"""Several classes, as LIBSVM has them: one fit for each pair, and a vote.
+"""Fit several classes as LIBSVM does, with one fit for each pair of classes and a vote.
 
-The pairs of classes (r, s), r < s, are in the order (0, 1), (0, 2), ..., (1, 2), and so on. In the
-fit of a pair class s is +1, so that a positive decision value is a vote for s.
+The pairs of classes (r, s) with r < s are in the order (0, 1), (0, 2), ..., (1, 2), and so on. In
+the fit of a pair, class s is +1, so that a positive decision value is a vote for s.
 """
 
 import math
@@ -28,9 +28,9 @@ class PairwiseSolution:
     rows
         For each pair, the rows of its two classes.
     solutions
-        For each pair, its fit; the order of its rows is that in `rows`.
+        For each pair, the fit of its rows in the order of `rows`.
     decision_values
-        Of every row by every fit, shape (l, k (k - 1) / 2).
+        Decision values of every row in every fit, shape (l, k (k - 1) / 2).
     """
 
     codes: IndexArray
@@ -61,22 +61,22 @@ class PairwiseSolution:
 
 
 def pairs_of(n_classes: int) -> list[tuple[int, int]]:
-    """Return the pairs of classes in their order."""
+    """Return the pairs of classes in the order of the fits."""
     return list(combinations(range(n_classes), 2))
 
 
 def n_pairs_of(n_classes: int) -> int:
-    """Return the number of pairs, ``k (k - 1) / 2`` of k classes."""
+    """Return the number of pairs of k classes, ``k (k - 1) / 2``."""
     return n_classes * (n_classes - 1) // 2
 
 
 def n_classes_of(n_pairs: int) -> int:
-    """Return the number of classes that have so many pairs."""
+    """Return the number of classes that have this number of pairs."""
     return (1 + math.isqrt(1 + 8 * n_pairs)) // 2
 
 
 def rows_of_pairs(codes: Array) -> Iterator[tuple[IndexArray, FloatArray]]:
-    """Yield the rows of every pair of classes, and their labels: +1 for the second class."""
+    """Yield the rows of every pair of classes and their labels, +1 for the second class."""
     for first, second in pairs_of(int(codes.max()) + 1):
         rows = rows_of((codes == first) | (codes == second))
         yield rows, np.where(codes[rows] == second, 1.0, -1.0)
@@ -90,14 +90,14 @@ def solve_pairs(
     Parameters
     ----------
     K
-        Kernel matrix of all rows, of which the fits look at parts.
+        Kernel matrix of all rows, of which each fit uses a part.
     codes
         Class of each row, shape (l,), from 0 to k - 1.
     costs
-        Upper bound of every dual variable, shape (l,), the same in all fits of the row; checked to
-        be positive somewhere in each class.
+        Upper bound of the dual variable of each row in all its fits, shape (l,). Each class must
+        have a row with a positive cost, which has been checked before.
     tol, max_iter
-        Stopping tolerance and step limit of a fit; see `solve`.
+        Tolerance and step limit of each fit; see `solve`.
     """
     all_rows, solutions = [], []
     pairs = list(rows_of_pairs(codes))
@@ -117,8 +117,8 @@ def solve_pairs(
 def voted(codes: IndexArray, values: FloatArray) -> IndexArray:
     """Return the class that the pairs elect for each row, as LIBSVM does.
 
-    A value of 0 is a vote for the second class of its pair, except for the row's own class, which
-    it votes against. A tie goes to the first class.
+    A value of 0 is a vote for the second class of its pair, unless the row belongs to that class,
+    in which case it is a vote for the first. If classes tie, the first of them is elected.
 
     Parameters
     ----------
@@ -139,14 +139,14 @@ def voted(codes: IndexArray, values: FloatArray) -> IndexArray:
 
 
 def is_wrong(y: FloatArray, values: FloatArray) -> BoolArray:
-    """Tell which rows get another class than their own by leave-one-out values.
+    """Return a mask of the rows that leave-one-out values assign to a wrong class.
 
     Parameters
     ----------
     y
         Labels -1 and +1, or the numbers of more than two classes, shape (l,).
     values
-        Decision values, shape (l,), or of all pairs of classes.
+        Leave-one-out decision values, shape (l,), or (l, k (k - 1) / 2) for k > 2 classes.
     """
     if values.ndim == 1:
         wrong: BoolArray = y * values <= 0

@@ -1,5 +1,7 @@
 """A weighted two-class SVM and its solution.
 
+The dual problem is
+
     max  sum(alpha) - 1/2 sum_ij alpha_i alpha_j y_i y_j K_ij
     s.t. 0 <= alpha_i <= C_i,  sum(y alpha) = 0
 
@@ -34,19 +36,27 @@ class Problem:
     Parameters
     ----------
     K
-        Kernel matrix, shape (l, l); or any object with ``len()``, ``diagonal()`` and
-        ``block(rows, columns)``, each an array of indices or ``slice(None)``, which is trusted to
-        be symmetric and finite. A float64 array is not copied: leave it unchanged.
+        Kernel matrix, shape (l, l). A float64 array is not copied and must not be changed later.
+        Any object with ``len()``, ``diagonal()`` and ``block(rows, columns)`` can stand for the
+        matrix and is trusted to be symmetric and finite; its `rows` and `columns` are arrays of
+        indices or ``slice(None)``.
     y
         Labels, shape (l,), -1 or +1.
     costs
-        Upper bound ``C_i`` of every dual variable, shape (l,), finite, at least 0. Rows with cost
-        0 take no part in the fit. Both classes need a row with positive cost.
+        Upper bound ``C_i`` of every dual variable, shape (l,), finite and at least 0. Rows with
+        cost 0 take no part in the fit. Both classes need a row with a positive cost.
 
     Raises
     ------
     TypeError, ValueError
         If an argument is not as described.
+
+    Examples
+    --------
+    >>> from span_hpo import Linear, Problem
+    >>> problem = Problem(Linear()([[0.0], [2.0], [3.0]]), y=[-1, 1, 1], costs=[1.0, 1.0, 0.5])
+    >>> len(problem), problem.costs.tolist()
+    (3, [1.0, 1.0, 0.5])
     """
 
     K: KernelBlocks
@@ -64,7 +74,7 @@ class Problem:
 
     @classmethod
     def of_checked(cls, K: KernelBlocks, y: FloatArray, costs: FloatArray) -> "Problem":
-        """Return the problem of parts that have been checked already."""
+        """Return a problem made of parts that have been checked already."""
         problem = object.__new__(cls)
         for name, value in (("K", K), ("y", read_only(y)), ("costs", read_only(costs))):
             object.__setattr__(problem, name, value)
@@ -74,34 +84,34 @@ class Problem:
         return len(self.y)
 
     def take(self, rows: IndexArray) -> "Problem":
-        """Return the problem of some of the rows."""
-        # A copy: faster than a view for a matrix in memory, and all of it is needed.
+        """Return the problem of the given rows."""
+        # All of the matrix is needed, so a copy is faster than a view of a matrix in memory.
         K = KernelMatrix(self.K.block(rows, rows)) if is_held(self.K) else self.K.take(rows)
         return Problem.of_checked(K, self.y[rows], self.costs[rows])
 
     def without(self, row: int) -> "Problem":
-        """Return the problem in which a row takes no part, on the same kernel matrix."""
+        """Return the problem in which the given row has cost 0, on the same kernel matrix."""
         costs = self.costs.copy()
         costs[row] = 0.0
         return Problem.of_checked(self.K, self.y, costs)
 
 
 def checked_costs(costs: Any, y: Array, classes: Array | None = None) -> FloatArray:
-    """Return the costs of all rows, if a fit is possible with them.
+    """Return the costs of all rows after checking that a fit is possible with them.
 
     Parameters
     ----------
     costs
-        What is checked.
+        Costs to check, one for each row.
     y
         Labels -1 and +1, or numbers of classes, shape (l,).
     classes
-        Labels of the numbered classes, for the message.
+        Labels of the numbered classes for the error message.
 
     Raises
     ------
     ValueError
-        If a cost is negative or not finite, or a class has no row with positive cost.
+        If a cost is negative or not finite, or a class has no row with a positive cost.
     """
     numbers = not_negative(costs, "costs", len(y))
     if numbers.all() and (y != y[0]).any():
@@ -124,27 +134,41 @@ def checked_costs(costs: Any, y: Array, classes: Array | None = None) -> FloatAr
 
 @dataclass(frozen=True, eq=False)
 class DualSolution:
-    """Solution of a `Problem`, which it can check itself.
+    """The solution of a `Problem`, which can check its own optimality.
 
     Attributes
     ----------
     problem
-        What was solved.
+        The problem that was solved.
     alpha
         Dual variables, shape (l,).
     b
-        Offset of the decision function; the middle of its interval where it is not unique.
+        Offset of the decision function, or the middle of its interval if it is not unique.
     decision_values
         ``f(x_i)`` of every row, shape (l,).
     in_bound, bounded
         Masks of the two kinds of support vector, shape (l,).
     converged
-        Whether the offset limits of all rows agree within ``2 tol``; without polish, whether
-        LIBSVM says that it finished.
+        Whether the offset limits of all rows agree within ``2 tol``. Without polish, whether LIBSVM
+        reports that it finished.
     tol, max_iter
-        What the fit was asked for.
+        Tolerance and step limit with which `solve` was called.
     known_gram
-        The factored Gram matrix of the in-bound rows if the solver has it already; see `gram`.
+        Factored Gram matrix of the in-bound rows if the solver has computed it; see `gram`.
+
+    Examples
+    --------
+    Two rows are on the wrong side and therefore bounded, with ``alpha_i = C_i = 1``:
+
+    >>> from span_hpo import Linear, Problem, solve
+    >>> K = Linear()([[0.0], [1.0], [2.0], [3.0]])
+    >>> solution = solve(Problem(K, y=[-1, 1, -1, 1], costs=[1.0, 1.0, 1.0, 1.0]))
+    >>> solution.alpha.round(3).tolist()
+    [0.556, 1.0, 1.0, 0.556]
+    >>> solution.bounded.tolist()
+    [False, True, True, False]
+    >>> solution.decision_values.round(3).tolist()
+    [-1.0, -0.333, 0.333, 1.0]
     """
 
     problem: Problem
@@ -170,7 +194,7 @@ class DualSolution:
 
     @functools.cached_property
     def gram(self) -> CentredGram:
-        """The factored Gram matrix of the in-bound support vectors; needs at least one.
+        """The factored Gram matrix of the in-bound support vectors, of which one must exist.
 
         Raises
         ------
@@ -189,7 +213,7 @@ class DualSolution:
 
     @property
     def offset_limits(self) -> OffsetLimits:
-        """What every row says about the offset."""
+        """The limits that each row puts on the offset."""
         F = self.decision_values - self.b
         return offset_limits(self.problem.y, self.problem.costs, self.alpha, F)
 
@@ -201,7 +225,7 @@ class DualSolution:
 
     @functools.cached_property
     def excess(self) -> FloatArray:
-        """``g = y f - 1`` of every row: 0 at the margin, shape (l,)."""
+        """The excess ``g = y f - 1`` of every row, which is 0 at the margin, shape (l,)."""
         return read_only(self.problem.y * self.decision_values - 1)
 
     @functools.cached_property
@@ -212,9 +236,9 @@ class DualSolution:
     def kkt_violation(self) -> float:
         """Return the largest violation of the KKT conditions, in units of the margin.
 
-        ``y f = 1`` for in-bound rows, ``y f <= 1`` for bounded and ``y f >= 1`` for zero rows with
-        positive cost; rows with cost 0 have no condition. The dual variables are in their box and
-        ``sum(y alpha)`` is 0 up to rounding in any case.
+        The conditions are ``y f = 1`` for in-bound rows, ``y f <= 1`` for bounded rows and
+        ``y f >= 1`` for zero rows with a positive cost. There is no condition for rows with cost 0.
+        The dual variables are in their box, and ``sum(y alpha)`` is 0 up to rounding, in any case.
         """
         excess = self.excess
         can_grow = self.alpha < self.problem.costs

@@ -1,28 +1,28 @@
-"""What rounding may do to a fit: the tolerances that several modules share.
+"""Tolerances for the effect of rounding on a fit, which several modules share.
 
-Each of them decides in several places whether a number is more than rounding, so that the places
-must agree. A tolerance that a single module needs is a constant of that module. With the rounding
-unit ``u = 2.2e-16`` of double precision:
+Each tolerance decides in several places whether a number is more than rounding, and these places
+must agree. A tolerance that only one module needs is a constant of that module. The table uses the
+rounding unit ``u = 2.2e-16`` of double precision.
 
 =================  =====================  ==========================  ============================
-name               unit                   derived from                ten times larger it would
+name               unit                   derived from                ten times larger, it would
 =================  =====================  ==========================  ============================
 ALPHA_ROUNDING     largest dual variable  solving for n dual          turn support vectors with
                                           variables rounds each by    small dual variables into
                                           about ``n u``, n < 500      zero or bounded rows
-INDEFINITE         ``K_ii``               half the digits, which a    accept kernels that are not
-                                          kernel computed by a user   positive semi-definite, for
-                                          or read from a file keeps   which spans mean nothing
+INDEFINITE         ``K_ii``               half of the digits, which   accept kernels that are not
+                                          kernels from users and      positive semi-definite, for
+                                          from files still have       which spans mean nothing
 SQUARE_ROUNDING    largest ``K_ii``       three products and two      weaken every certificate, so
                                           sums of up to 50 rows       that more rows follow paths
 MARGIN_NOISE       ``1 + sum(alpha)``     a product with K of n       let the polish stop before
                    ``max(K_ii)``          rows rounds by ``n u``      the solution is reached
-NOISE_FACTOR       `MARGIN_NOISE`         the computations in a row   call decision values zero
-                                          that a proof consists of    whose sign is known
-SOLVED             margin                 what the active-set method  start paths at points that
-                                          reaches on ugly problems    are not solutions
-NEVER_SOLVED       margin                 LIBSVM's tolerance, which   start paths at LIBSVM's
-                                          is an unsolved fit          answers as if solved
+NOISE_FACTOR       `MARGIN_NOISE`         the number of consecutive   call decision values zero
+                                          computations in a proof     whose sign is known
+SOLVED             margin                 accuracy of the active-set  start paths at points that
+                                          method on hard problems     are not solutions
+NEVER_SOLVED       margin                 LIBSVM's tolerance, at      start paths at LIBSVM's
+                                          which a fit is unsolved     answers as if solved
 =================  =====================  ==========================  ============================
 """
 
@@ -51,7 +51,7 @@ def margin_noise(alpha: FloatArray, largest: float) -> float:
 
 
 def violation_limit(noise: float) -> float:
-    """Return by how much the margins of a solution may violate the KKT conditions.
+    """Return how far the margins of a solution may violate the KKT conditions.
 
     Parameters
     ----------

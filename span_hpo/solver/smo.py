@@ -1,15 +1,15 @@
 """Sequential minimal optimisation on a kernel matrix in double precision, compiled by Numba.
 
-The problem is that of `span_hpo.solver` in the variables ``beta = y alpha``,
+In the variables ``beta = y alpha``, the dual problem of `span_hpo.solver.problem` is
 
     max  y'beta - 1/2 beta'K beta,   lower <= beta <= upper,  sum(beta) = 0
 
-with the gradient ``v = y - K beta``. Every step moves a pair of rows: i, which wants to grow most,
-and j, with which that gains most (working sets by second-order information: Fan, Chen and Lin, JMLR
-6, 2005). It ends, as LIBSVM does, where the largest v of the rows that may grow exceeds the least v
-of those that may fall by no more than `tol`. LIBSVM first turns every row of the matrix that it
-meets into single precision, value by value; these loops run over the matrix itself, which is faster
-where it is held anyway.
+with the gradient ``v = y - K beta``. Every step moves a pair of rows. Row i has the largest v of
+the rows that may grow, and row j is the one with which the step gains most (selection by
+second-order information: Fan, Chen and Lin, JMLR 6, 2005). As in LIBSVM, the steps end when the
+largest v of the rows that may grow exceeds the least v of the rows that may fall by at most `tol`.
+LIBSVM converts each row of the matrix that it uses to single precision, value by value. The loops
+here run over the matrix itself, which is faster if it is held in memory anyway.
 """
 
 import numpy as np
@@ -18,10 +18,10 @@ from span_hpo.kernels import ALL, KernelBlocks, KernelMatrix, kernel_product
 from span_hpo.runtime import BoolArray, FloatArray, compiled, rows_of
 
 _FLAT = 1e-12  # relative to K_ii + K_jj: least squared distance of two rows
-_OPEN_SHARE = 0.75  # of the rows that may still move: fewer are worth a kernel matrix of their own
-_LARGEST_COPY = 4096  # rows of such a matrix, which then has 128 MB
-_PATIENCE = 500, 2000  # least and most steps before rows are set aside; in between, the rows
-_STEPS_WITHOUT_DRIFT = 1000  # their rounding adds up to less than that of one product with K
+_OPEN_SHARE = 0.75  # if at most this share of the rows may still move, their matrix is copied
+_LARGEST_COPY = 4096  # largest number of rows whose matrix is copied, which takes 128 MB
+_PATIENCE = 500, 2000  # least and largest number of steps before rows are set aside
+_STEPS_WITHOUT_DRIFT = 1000  # steps that round less in total than one product with K
 
 
 def smo_point(
@@ -29,7 +29,7 @@ def smo_point(
 ) -> tuple[FloatArray, FloatArray]:
     """Return ``alpha`` and ``F = K (y alpha)``, optimal up to `tol` or after `max_iter` steps.
 
-    At a bound the dual variables equal 0 or the cost bit for bit.
+    Dual variables at a bound equal 0 or the cost bit for bit.
     """
     held = K if isinstance(K, KernelMatrix) else KernelMatrix(K.block(ALL, ALL))
     beta, v = np.zeros(len(y)), y.copy()
@@ -47,7 +47,7 @@ def improved_in_box(
     tol: float,
     steps: int,
 ) -> FloatArray:
-    """Return better dual variables of a few rows, after so many steps or at the given gap.
+    """Return better dual variables of a few rows while all other rows keep theirs.
 
     Parameters
     ----------
@@ -56,9 +56,11 @@ def improved_in_box(
     alpha, y, costs
         Dual variables, labels and costs, shape (n,).
     v
-        ``y - F`` of these rows, with the F of all rows, shape (n,).
-    tol, steps
-        When to stop.
+        Gradient ``y - F`` of these rows, in which F is summed over all rows, shape (n,).
+    tol
+        Gap of the gradient between two rows at which to stop.
+    steps
+        Largest number of steps.
     """
     beta = y * alpha
     _pair_steps(K, *_distance_parts(K), *_box(y, costs), beta, v.copy(), tol, steps)
@@ -68,18 +70,20 @@ def improved_in_box(
 def shortened_in_box(
     P: FloatArray, x: FloatArray, lower: FloatArray, upper: FloatArray, tol: float, steps: int
 ) -> FloatArray:
-    """Return a point of the box with the sum of x and a smaller ``x'Px``.
+    """Return a point of the box that has the same sum as x and a smaller ``x'Px``.
 
     Parameters
     ----------
     P
         Positive semi-definite matrix, shape (n, n).
     x
-        Where to start: a point of the box, shape (n,).
+        Point of the box at which to start, shape (n,).
     lower, upper
-        The box, shape (n,).
-    tol, steps
-        When to stop: at such a difference of the gradient between two rows, or after the steps.
+        Bounds of the box, shape (n,).
+    tol
+        Gap of the gradient between two rows at which to stop.
+    steps
+        Largest number of steps.
     """
     shorter = x.copy()
     _pair_steps(P, *_distance_parts(P), lower, upper, shorter, -(P @ x), tol, steps)
@@ -96,10 +100,10 @@ def _descend(
     tol: float,
     max_steps: int,
 ) -> int:
-    """Move `beta` and its gradient `v` to the optimum; return how many steps are left, 0 if none.
+    """Move `beta` and its gradient `v` to the optimum, and return how many steps are left.
 
-    After about as many steps as rows, those that seem settled at a bound are set aside, and the
-    others go on by themselves.
+    After about as many steps as there are rows, the rows that seem settled at a bound are set
+    aside, and the others go on by themselves. The result is 0 if the optimum is not reached.
     """
     diagonal, flat = _distance_parts(K.values)
     left, at_once = max_steps, min(max(len(y), _PATIENCE[0]), _PATIENCE[1])
@@ -110,7 +114,7 @@ def _descend(
         if gap <= tol:
             return left
         if taken < allowed:
-            return 0  # rounding
+            return 0  # rounding allows no further step
         still_open = rows_of(~_seem_settled(lower, upper, beta, v))
         if len(still_open) <= min(_OPEN_SHARE * len(y), _LARGEST_COPY):
             part = KernelMatrix(K.block(still_open, still_open))
@@ -127,18 +131,18 @@ def _descend(
             )
             beta[still_open] = beta_part
             v[:] = y - kernel_product(K, beta)
-            at_once *= 2  # some were not settled: be slower to believe it again
+            at_once *= 2  # in case some rows were not settled, wait longer before the next time
     return 0
 
 
 def _box(y: FloatArray, costs: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the bounds of ``beta``."""
+    """Return the lower and upper bounds of ``beta``."""
     signed = y * costs
     return np.minimum(signed, 0.0), np.maximum(signed, 0.0)
 
 
 def _distance_parts(K: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return ``K_ii`` of every row, and what it adds to the least squared distance of a pair."""
+    """Return ``K_ii`` of every row, and its part of the least squared distance of a pair."""
     diagonal = K.diagonal().copy()
     return diagonal, _FLAT * np.where(diagonal > 0, diagonal, diagonal.max() or 1.0)
 
@@ -146,7 +150,7 @@ def _distance_parts(K: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _seem_settled(
     lower: FloatArray, upper: FloatArray, beta: FloatArray, v: FloatArray
 ) -> BoolArray:
-    """Tell which rows are at a bound and more content there than any row that may move."""
+    """Return a mask of the rows at a bound whose gradient keeps them there."""
     may_grow, may_fall = beta < upper, beta > lower
     top, bottom = v[may_grow].max(), v[may_fall].min()
     settled: BoolArray = (~may_grow & (v > top)) | (~may_fall & (v < bottom))
@@ -155,7 +159,7 @@ def _seem_settled(
 
 def _largest(x: FloatArray) -> float:
     """Return the largest value."""
-    # Four at a time, which need not wait for each other: four times as fast as one by one.
+    # Four maxima that need not wait for each other are four times as fast as one.
     fours = len(x) // 4 * 4
     top_0 = top_1 = top_2 = top_3 = -np.inf
     for t in range(0, fours, 4):
@@ -170,14 +174,14 @@ def _largest(x: FloatArray) -> float:
 
 
 def _position(x: FloatArray, value: float) -> int:
-    """Return where the value is."""
+    """Return the first position of a value that the array contains."""
     position = 0
     while position < len(x) - 1 and x[position] != value:
         position += 1
     return position
 
 
-# "nnan": without NaN the larger of two numbers is one instruction.
+# With "nnan", which excludes NaN, the larger of two numbers takes one instruction.
 @compiled(_largest, _position, fastmath={"nnan", "nsz"})
 def _pair_steps(
     K: FloatArray,
@@ -190,12 +194,12 @@ def _pair_steps(
     tol: float,
     steps: int,
 ) -> tuple[int, float]:
-    """Take up to so many steps in place; return their number, and the gap that is left.
+    """Take at most `steps` steps in place, and return their number and the remaining gap.
 
-    Fewer steps with a gap above `tol` mean that rounding allows no more.
+    If fewer steps leave a gap above `tol`, rounding allows no further step.
     """
     n = len(v)
-    # Added to v they leave out the rows that may not grow, or not fall, without a branch.
+    # Added to v, these exclude the rows that may not grow, or may not fall, without a branch.
     bar_growth = np.where(beta < upper, 0.0, -np.inf)
     bar_fall = np.where(beta > lower, 0.0, np.inf)
     growth, fall, gains = np.empty(n), np.empty(n), np.empty(n)
