@@ -53,7 +53,8 @@ class Float:
         _check_range(self.low, self.high, self.log)
         if not math.isfinite(self.high - self.low):
             raise ValueError(
-                f"`high` - `low` must be a finite number, got {self.low!r} and {self.high!r}."
+                "`low` and `high` must have a finite difference, got "
+                f"{self.low!r} and {self.high!r}."
             )
         if self.step is not None:
             if self.log:

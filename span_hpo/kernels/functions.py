@@ -264,7 +264,10 @@ class Precomputed(Kernel):
 
     def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
         """Raise ``ValueError``, because a given matrix has no values for other rows."""
-        raise ValueError("`Z` must be None for a precomputed kernel, which has no features.")
+        raise ValueError(
+            "`Z` must be None for a precomputed kernel, which knows only its own rows, got "
+            f"shape {Z.shape}."
+        )
 
     def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
         """Return the given matrix."""

@@ -66,7 +66,7 @@ class DualPoint:
     def offset(self) -> float:
         """Return the mean offset of the in-bound rows, or the middle of `limits` without any."""
         in_bound = self.in_bound
-        count = np.count_nonzero(in_bound)
+        count = int(np.count_nonzero(in_bound))
         if count:
             return float(in_bound @ (self.y - self.F)) / count
         return sum(self.limits.interval) / 2
@@ -196,8 +196,9 @@ def _minimum_in_box(
     residual = y - point.F[W]
     imbalance = float(point.y @ point.alpha)
     # Changes of beta are measured in units of 1 / scale, which makes the program dimensionless.
-    # No dual variable can exceed the sum of the costs of the other class. This bound is nearer
-    # than some costs, and the interior point is found sooner with it.
+    # No dual variable can exceed the sum of the costs of the other class. Twice the smaller of the
+    # two sums is nearer than some costs, with room to spare, and the interior point is found
+    # sooner with it.
     positive = point.y > 0
     most = 2 * min(point.costs[positive].sum(), point.costs[~positive].sum())
     reach = np.minimum(costs, most)
