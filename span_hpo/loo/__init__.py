@@ -1,4 +1,4 @@
-"""Leave-one-out: what a fit would say about each row without that row."""
+"""Leave-one-out: the decision value that each row would get from a fit without that row."""
 
 from span_hpo.loo.box_spans import box_squared_spans, largest_box_squared_span
 from span_hpo.loo.certificates import certified, upper_bounds

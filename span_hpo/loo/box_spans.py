@@ -1,7 +1,8 @@
-"""Spans under the box constraints: all of them, or only the largest.
+"""Spans of support vectors under the box constraints: all of them, or only the largest.
 
-The span of a support vector p minimises ``|x_p - sum_i lambda_i x_i|^2`` over
-``sum_i lambda_i = 1`` and ``0 <= alpha_i + y_i y_p alpha_p lambda_i <= C_i``, i in I without p.
+The squared span of a support vector p is the minimum of ``|x_p - sum_i lambda_i x_i|^2`` over
+``sum_i lambda_i = 1`` and ``0 <= alpha_i + y_i y_p alpha_p lambda_i <= C_i``, where i runs over the
+in-bound rows I without p.
 """
 
 import functools
@@ -15,35 +16,47 @@ from span_hpo.runtime import BoolArray, FloatArray, IndexArray, rows_of, runs_ma
 from span_hpo.solver import BoxQP, DualSolution, shortened_in_box
 
 _SINGLE_POINT = 1e-9  # slack of the sum, relative to the bounds, below which the box is one point
-_SUM_ROUNDING = 1e-9  # of lambda; what is off by more came out of a singular matrix
-_TIES = 1e-7  # relative: PIQP's value of a row that a bound leaves this close need not be known
-_PIVOTS = 20  # exchanges after which what was found must do
-_SHORTENING_STEPS = 100_000  # of pairs of variables, after which the same holds,
-_SHORTENING_GAP = 1e-10  # or at this gap between two rows, of a matrix with a unit mean diagonal
+_SUM_ROUNDING = 1e-9  # rounding error of sum(lambda); a larger one comes from a singular matrix
+_TIES = 1e-7  # relative difference below which two spans count as equal, to save programs
+_PIVOTS = 20  # largest number of exchanges between the box and its boundary for one row
+_SHORTENING_STEPS = 100_000  # largest number of steps of pairs of variables for one row
+_SHORTENING_GAP = 1e-10  # gap at which pairs stop, for a matrix with a unit mean diagonal
 
 
 def box_squared_spans(solution: DualSolution) -> FloatArray:
-    """Return squared spans under the box constraints, one quadratic program per support vector.
+    """Return the squared spans of all support vectors under the box constraints.
 
+    One quadratic program is solved for each support vector p:
     ``S_p^2 = min |x_p - sum_i lambda_i x_i|^2`` over ``sum_i lambda_i = 1`` and
-    ``0 <= alpha_i + y_i y_p alpha_p lambda_i <= C_i``, i in I without p. In the programs an
-    in-bound p stays among the variables with ``lambda_p = -1`` and the sum is 0, so that all of
-    them share one matrix.
+    ``0 <= alpha_i + y_i y_p alpha_p lambda_i <= C_i``, where i runs over the in-bound rows I
+    without p. An in-bound p stays among the variables, with ``lambda_p = -1`` and a sum of 0, so
+    that all programs share one matrix.
 
     Parameters
     ----------
     solution
-        A fit.
+        Solution of a two-class problem, as `solve` returns it.
 
     Returns
     -------
-    Squared spans, shape (l,); 0 for zero rows, NaN where no ``lambda`` exists (`span_exists`).
-    They are never below the free spans.
+    Squared spans, shape (l,): 0 for zero rows, and NaN where no ``lambda`` is feasible (see
+    `span_exists`). They are never smaller than the free squared spans.
 
     Raises
     ------
     SolverError
-        If the kernel is not positive semi-definite, or a program cannot be solved.
+        If the kernel is not positive semi-definite, or a quadratic program cannot be solved.
+
+    Examples
+    --------
+    Rows 2 and 3 are bounded. Their free spans are 0, but the box keeps them from being replaced.
+
+    >>> import numpy as np
+    >>> from span_hpo import Problem, box_squared_spans, solve
+    >>> x = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 6.0])
+    >>> solution = solve(Problem(np.outer(x, x), [-1, -1, -1, 1, 1, 1], costs=[0.2] * 6))
+    >>> box_squared_spans(solution).round(3).tolist()
+    [0.0, 16.0, 0.25, 0.25, 16.0, 0.0]
     """
     squared = np.zeros(len(solution.problem))
     support = rows_of(solution.alpha)
@@ -58,25 +71,25 @@ def box_squared_spans(solution: DualSolution) -> FloatArray:
 def largest_box_squared_span(solution: DualSolution) -> float:
     """Return the largest squared span of an in-bound row under the box constraints.
 
-    Every feasible ``lambda`` bounds its span from above. Rows are taken in falling order of such
-    bounds: first from the free minimum, drawn back into the box, then from exchanges of variables
-    between the box and its boundary, which mostly end at the minimum; where they do not, from pairs
-    of variables that move, if machine code does that. A quadratic program is solved only where all
-    of this leaves a row on top.
+    Every feasible ``lambda`` gives an upper bound of its span, and rows are visited in decreasing
+    order of such bounds. The first bound comes from the free minimum, drawn back into the box. The
+    second comes from exchanges of variables between the box and its boundary, which usually end at
+    the minimum. Where they do not, a third bound comes from moving pairs of variables, if that runs
+    as machine code. A quadratic program is solved only for a row that is still on top after this.
 
     Parameters
     ----------
     solution
-        A fit.
+        Solution of a two-class problem.
 
     Returns
     -------
-    The largest of `box_squared_spans` over the in-bound rows that have one; 0 if there are none.
+    The largest of `box_squared_spans` over the in-bound rows that have a span; 0 if none has one.
 
     Raises
     ------
     SolverError
-        If the kernel is not positive semi-definite, or a program cannot be solved.
+        If the kernel is not positive semi-definite, or a quadratic program cannot be solved.
     """
     in_bound = rows_of(solution.in_bound)
     with_span = rows_of(span_exists(solution)[in_bound])
@@ -86,7 +99,7 @@ def largest_box_squared_span(solution: DualSolution) -> float:
     if len(with_span) <= 2:
         return max(box.squared_span(p) for p in in_bound[with_span])
     bounds = _UpperBounds(box)
-    # The greatest is on top: its bound, how it was found, and which in-bound row it is of.
+    # The largest bound is on top; entries are (-bound, which bound it is, in-bound row).
     heap = [(-bound, 0, k) for bound, k in zip(bounds.of_all()[with_span], with_span, strict=True)]
     heapq.heapify(heap)
     largest = 0.0
@@ -106,7 +119,7 @@ def largest_box_squared_span(solution: DualSolution) -> float:
 
 
 class _Box:
-    """The programs of one fit; their matrix is set up once."""
+    """The quadratic programs of one fit, which share one matrix."""
 
     def __init__(self, solution: DualSolution) -> None:
         self.solution = solution
@@ -118,7 +131,7 @@ class _Box:
 
     @functools.cached_property
     def scaled(self) -> FloatArray:
-        """G with a unit mean diagonal."""
+        """The matrix G, scaled to a unit mean diagonal."""
         return self.G / self.solution.gram.scale
 
     @functools.cached_property
@@ -126,13 +139,13 @@ class _Box:
         return BoxQP(self.scaled)
 
     def limits(self, y_p: FloatArray, alpha_p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the least and greatest ``lambda`` of the in-bound rows, a column for each p."""
+        """Return the limits of ``lambda`` of the in-bound rows, with one column for each p."""
         is_same = self.y[:, None] == y_p
         give, take = self.alpha[:, None] / alpha_p, self.room[:, None] / alpha_p
         return np.where(is_same, -give, -take), np.where(is_same, take, give)
 
     def squared_span(self, p: int) -> float:
-        """Return the squared span of a support vector that has one."""
+        """Return the squared span of support vector p, which must have one."""
         solution, gram, in_bound = self.solution, self.solution.gram, self.in_bound
         problem = solution.problem
         lower, upper = (side[:, 0] for side in self.limits(problem.y[[p]], solution.alpha[[p]]))
@@ -155,18 +168,18 @@ class _Box:
 
 
 class _UpperBounds:
-    """Squared lengths of feasible points, from above, for the in-bound rows of a fit.
+    """Upper bounds of the squared spans of in-bound rows, from feasible points.
 
-    Columns are the in-bound rows p. With ``lambda_p = -1`` and a sum of 0, the minimum of
-    ``lambda' G lambda`` over ``lambda_F = v`` is at ``A_:F (A_FF)^-1 v``, where A is
-    ``(M^-1)_II`` and F holds p and whatever else is fixed.
+    Each column belongs to an in-bound row p. With ``lambda_p = -1`` and a sum of 0, the minimum of
+    ``lambda' G lambda`` subject to ``lambda_F = v`` is at ``A_:F (A_FF)^-1 v``, where A is
+    ``(M^-1)_II`` and F holds p and all other variables that are fixed.
     """
 
     def __init__(self, box: _Box) -> None:
         self.box = box
         self.A = box.solution.gram.precision()
         self.lower, self.upper = box.limits(box.y, box.alpha)
-        # Eqs. 44, 45 and 50 of the paper: everyone takes over the same share of the room there is.
+        # Eqs. 44, 45 and 50 of the paper: all rows take over the same share of their room.
         self.shared = np.where(self.upper > 0, self.upper, 0.0)
         np.fill_diagonal(self.shared, 0.0)
         total = self.shared.sum(axis=0)
@@ -175,21 +188,21 @@ class _UpperBounds:
             np.fill_diagonal(limits, -1.0)
 
     def of_all(self) -> FloatArray:
-        """Return a bound for every row: the free minimum, drawn back into the box."""
+        """Return a bound for every in-bound row, from the free minimum drawn back into the box."""
         everyone = np.arange(len(self.A))
         points = self._feasible(-self.A / self.A.diagonal(), everyone)
         squared: FloatArray = np.einsum("ij,ij->j", points, self.box.G @ points)
         return np.maximum(squared, 0.0)
 
     def of_row(self, k: int) -> tuple[float, bool]:
-        """Return a bound for the k-th row, and whether it is the minimum.
+        """Return a bound for the k-th in-bound row, and whether it is the minimum itself.
 
-        Variables that leave the box are fixed where they left it; fixed ones whose multiplier has
-        the wrong sign are set free.
+        Variables that leave the box are fixed at the limit that they have passed. Fixed variables
+        whose multiplier has the wrong sign are released.
         """
         lower, upper = self.lower[:, k], self.upper[:, k]
         at_lower, at_upper = np.zeros(len(lower), bool), np.zeros(len(lower), bool)
-        at_lower[k] = True  # p itself: both limits are -1
+        at_lower[k] = True  # row p itself, both of whose limits are -1
         ended = False
         for _ in range(_PIVOTS):
             fixed = rows_of(at_lower | at_upper)
@@ -212,9 +225,9 @@ class _UpperBounds:
         return max(0.0, float(found @ self.box.G @ found)), is_minimum
 
     def by_pairs(self, k: int) -> float:
-        """Return a bound for the k-th row, from pairs of variables that move within the box.
+        """Return a bound for the k-th in-bound row, by moving pairs of variables in the box.
 
-        Slow to end, but nearly singular matrices do not keep it from progress.
+        This converges slowly, but makes progress even with a nearly singular matrix.
         """
         start, lower, upper = (side[:, k] for side in (self.shared, self.lower, self.upper))
         found = shortened_in_box(
@@ -223,7 +236,7 @@ class _UpperBounds:
         return max(0.0, float(found @ self.box.G @ found))
 
     def _feasible(self, points: FloatArray, columns: IndexArray) -> FloatArray:
-        """Return points of the box on the way from the shared room to the given points."""
+        """Move from the shared room towards the given points, as far as the box allows."""
         start = self.shared[:, columns]
         is_sound = np.abs(points.sum(axis=0)) <= _SUM_ROUNDING
         step = np.where(is_sound, points - start, 0.0)
@@ -236,7 +249,7 @@ class _UpperBounds:
 
 
 def _solved(A: FloatArray, values: FloatArray) -> FloatArray:
-    """Return ``A^-1 values``; the least of all solutions where A is singular."""
+    """Return ``A^-1 values``, or the least-squares solution of least norm if A is singular."""
     found: FloatArray
     try:
         found = np.linalg.solve(A, values).astype(float, copy=False)

@@ -1,7 +1,8 @@
-"""Proofs of leave-one-out classes that need no path: bounds from any feasible point of the dual.
+"""Proofs of leave-one-out classes from the fit alone, without following a path.
 
-``W(a)``, the largest dual value with ``alpha_p = a``, is concave, and ``1 - y_p f(x_p)`` is one of
-its supergradients. docs/theory.md has the proofs.
+The bounds hold at any feasible point of the dual, because ``W(a)``, the largest dual value with
+``alpha_p = a``, is concave and has the supergradient ``1 - y_p f(x_p)``. docs/theory.md has the
+proofs.
 """
 
 import numpy as np
@@ -11,33 +12,33 @@ from span_hpo.loo.proofs import Proofs
 from span_hpo.runtime import FloatArray, IndexArray, rows_of, sums_of_others
 from span_hpo.solver import SQUARE_ROUNDING, DualSolution, zero_width
 
-_CANDIDATES = 24  # rows that may take over what a row leaves: those with margins closest to 1
-_LEAST_ROOM = 1e-9  # beyond alpha_p, relative to it
+_CANDIDATES = 24  # number of rows that may take over from another: those with margins closest to 1
+_LEAST_ROOM = 1e-9  # least room beyond alpha_p that is used, relative to alpha_p
 
 
 def optimality_gaps(excess: FloatArray, alpha: FloatArray, costs: FloatArray) -> FloatArray:
-    """Return by how much each row may still raise the dual, at most; shape as the arguments.
+    """Return upper bounds on how much each row can still raise the dual, shaped as the arguments.
 
-    With ``g = y f - 1`` that is ``max((-g_j)^+ (C_j - alpha_j), g_j^+ alpha_j)``, and the dual
-    is within the sum of its maximum.
+    With ``g = y f - 1``, the bound of row j is ``max((-g_j)^+ (C_j - alpha_j), g_j^+ alpha_j)``.
+    The dual is below its maximum by at most the sum of these bounds.
     """
     gaps: FloatArray = np.maximum(-excess * (costs - alpha), excess * alpha)
     return gaps
 
 
 def certified(solution: DualSolution, rows: IndexArray) -> Proofs:
-    """Prove what can be proven from the fit alone, solved or not.
+    """Prove the classes of as many rows as possible from the fit alone, even if it is not optimal.
 
     Parameters
     ----------
     solution
-        A fit.
+        Solution of a two-class problem.
     rows
-        Rows p, none of them the last of its class.
+        Indices of the rows, none of which may be the last row of its class.
 
     Returns
     -------
-    The rows whose class is proven, with the bounds that prove it.
+    Proofs of the classes, with the bounds that prove them.
     """
     proofs = certified_errors(solution, rows)
     todo = proofs.open
@@ -49,7 +50,7 @@ def certified(solution: DualSolution, rows: IndexArray) -> Proofs:
 
 
 def certified_errors(solution: DualSolution, rows: IndexArray) -> Proofs:
-    """Prove which of the rows are errors: wrong while they still have a say."""
+    """Prove which rows are errors: support vectors that the fit itself misclassifies."""
     bounds = upper_bounds(solution, rows)
     proven = bounds < -zero_width(solution.margin_noise)
     return Proofs(np.where(proven, bounds, 0.0), np.zeros(len(rows), dtype=bool), proven)
@@ -58,7 +59,7 @@ def certified_errors(solution: DualSolution, rows: IndexArray) -> Proofs:
 def upper_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
     """Return an upper bound of ``y_p f^p(x_p)`` for each of the given rows.
 
-    It is ``y_p f(x_p) + gap / alpha_p``, and infinity for zero rows.
+    The bound is ``y_p f(x_p) + gap / alpha_p``, and infinity for zero rows.
     """
     alpha = solution.alpha[rows]
     bounds = np.full(len(rows), np.inf)
@@ -68,7 +69,7 @@ def upper_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
 
 
 def _gaps_of_others(solution: DualSolution) -> FloatArray:
-    """Return how far the dual without p may be from its maximum, for each row p."""
+    """Return, for each row p, how far the dual without p can be from its maximum."""
     gaps = optimality_gaps(solution.excess, solution.alpha, solution.problem.costs)
     return sums_of_others(gaps)
 
@@ -77,13 +78,13 @@ def lower_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
     """Return a lower bound of ``y_p f^p(x_p)`` for each of the given rows.
 
     For ``s > 0``, ``L = alpha_p + s`` and any ``lambda`` with sum 1 that keeps every
-    ``alpha_j + y_j y_p L lambda_j`` in its box, j other than p,
+    ``alpha_j + y_j y_p L lambda_j`` in its box, where j runs over all rows but p,
 
     ``y_p f^p(x_p) >= y_p f(x_p)
     - [L^2 |x_p - sum_j lambda_j x_j|^2 / 2 + L sum_j lambda_j y_j y_p g_j + gap] / s``.
 
-    Here s is ``alpha_p``, or more where the gap asks for it, and lambda is filled greedily with
-    the rows that cost least.
+    Here s is ``alpha_p``, or larger where the gap requires it, and lambda is filled greedily with
+    the rows that lower the bound least.
     """
     problem, alpha, y = solution.problem, solution.alpha, solution.problem.y
     excess = solution.excess
@@ -113,9 +114,9 @@ def _greedy_bounds(
     price: FloatArray,
     gap: FloatArray,
 ) -> FloatArray:
-    """Return the bounds for rows of one class.
+    """Return the lower bounds for rows of one class.
 
-    `able` are rows that can take something over, up to their `room`; `price` is their
+    The rows `able` can take over amounts up to their `room`, and `price` holds their
     ``y_j y_p g_j``.
     """
     K, diagonal = solution.problem.K, solution.problem.K.diagonal()

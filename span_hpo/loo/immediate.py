@@ -1,7 +1,7 @@
-"""Rows whose leave-one-out value is known before anything is computed for it.
+"""Rows whose leave-one-out value is known without further computation.
 
 ============================  ============================================================
-row                           its value
+row                           leave-one-out value
 ============================  ============================================================
 cost 0                        ``f(x_p)``: the row takes no part in the fit
 ``alpha_p = 0``, b unique     ``f(x_p)``: the solution stays the same
@@ -18,19 +18,19 @@ from span_hpo.solver import DualSolution
 
 
 def rows_without_a_say(solution: DualSolution) -> Proofs:
-    """Return proofs for the rows that take no part in the fit, and for the last row of a class."""
+    """Return proofs for rows with cost 0, and for rows that are the last of their class."""
     return _proofs(solution, solution.problem.costs == 0, solution.decision_values)
 
 
 def rows_known_at_once(solution: DualSolution) -> Proofs:
-    """Return the same proofs, and at the optimum also those for all zero rows."""
+    """Return proofs for rows with cost 0, last rows of a class and, at the optimum, zero rows."""
     if not solution.is_optimal:
         return rows_without_a_say(solution)
     return _proofs(solution, solution.alpha == 0, _zero_row_values(solution))
 
 
 def _proofs(solution: DualSolution, known: BoolArray, values: FloatArray) -> Proofs:
-    """Enter the values of the known rows and the errors that are errors by definition."""
+    """Return proofs with the values of the known rows, and with the errors by definition."""
     proofs = Proofs.none(len(values))
     proofs.margin[known] = (solution.problem.y * values)[known]
     proofs.exact[known] = proofs.proven[known] = solution.is_optimal
@@ -41,7 +41,7 @@ def _proofs(solution: DualSolution, known: BoolArray, values: FloatArray) -> Pro
 
 
 def _last_of_class(solution: DualSolution) -> BoolArray:
-    """Tell which rows are the only ones of their class that take part in the fit."""
+    """Return a mask of the rows that are the only ones of their class in the fit."""
     kept, positive = solution.problem.costs > 0, solution.problem.y > 0
     alone = np.zeros(len(kept), dtype=bool)
     for of_class in (kept & positive, kept & ~positive):
@@ -53,8 +53,8 @@ def _last_of_class(solution: DualSolution) -> BoolArray:
 def _zero_row_values(solution: DualSolution) -> FloatArray:
     """Return the decision values of zero rows when they are left out, shape (l,).
 
-    Without a zero row the dual variables stay. If no row is in-bound the interval of optimal
-    offsets may widen to the second strictest limit; its middle is taken, as LIBSVM does.
+    Removing a zero row does not change the dual variables. If no row is in-bound, the interval of
+    optimal offsets may widen to the second strictest limit. Its middle is taken, as in LIBSVM.
     """
     values = solution.decision_values
     if solution.in_bound.any():

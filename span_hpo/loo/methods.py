@@ -1,4 +1,4 @@
-"""The methods of leave-one-out: what the fit would say about each row without that row."""
+"""The methods that compute leave-one-out decision values."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,52 +26,68 @@ def leave_one_out(
     certify: bool = True,
     n_jobs: int = 1,
 ) -> LeaveOneOut:
-    """Find the decision value that every row would get if it were left out.
+    """Compute the decision value that every row would get from a fit without that row.
 
-    - "span": the span-rule ``f^p(x_p) = f(x_p) - y_p alpha_p S_p^2`` with the free span, an
-      estimate that is exact where the removal of p changes no set. A row whose span is undefined
-      follows its dual path. What the fit alone proves is told by `LeaveOneOut.certified` and
-      `LeaveOneOut.error_bounds`.
+    - "span": the span-rule ``f^p(x_p) = f(x_p) - y_p alpha_p S_p^2`` with the free span. It is an
+      estimate, and exact if the removal of p changes neither the in-bound nor the bounded set. A
+      row whose span is undefined follows its dual path. What the fit alone proves is stated in
+      `LeaveOneOut.certified` and `LeaveOneOut.error_bounds`.
     - "exact": the class of every row is proven, by a certificate or along its dual path.
-    - "refit": one fit for each row, by brute force: the measure of everything else.
-    - "stopping": a fit for each row that the fit of all leaves open, stopped when its answer is
-      proven. The best that was published, to compare with; slower than "exact".
+    - "refit": the fit is repeated without each row, by brute force. It is the reference for all
+      other methods.
+    - "stopping": one fit is made for each row that the fit of all rows leaves open, and stopped as
+      soon as the class of the row is proven. This is the best published method, included for
+      comparison; it is slower than "exact".
 
-    In all of them a row whose removal leaves one class is an error, ``f^p(x_p) = -y_p``, and a
-    row with cost 0 keeps ``f(x_p)``; so does any zero row if the offset is unique. Rows that cannot
-    be proven in another way are refitted.
+    In all methods, a row whose removal leaves only one class is an error, ``f^p(x_p) = -y_p``. A
+    row with cost 0 keeps its value ``f(x_p)``, and so does every zero row if the offset is unique.
+    Rows that cannot be proven in any other way are refitted.
 
     Parameters
     ----------
     solution
-        A fit, or the fits of all pairs of several classes.
+        Solution of a two-class problem, or the solutions of all pairs of several classes.
     method
-        "span", "exact", "refit" or "stopping".
+        Name of the method: "span", "exact", "refit" or "stopping".
     complete
-        For "exact" and "stopping": go on until the value itself is known, not only its sign.
+        For "exact" and "stopping": continue until the value itself is known, not only its sign.
     certify
-        For "span": prove what the fit alone can prove. Without it the values are the same, and
-        only zero rows and rows that follow their path are certified.
+        For "span": prove what can be proven from the fit alone. If False, the values are the same,
+        but only zero rows and rows that follow their path are certified.
     n_jobs
-        Threads that follow dual paths, if Numba is installed. More than one pays for a single large
-        fit; in a search it is better to run trials in parallel.
+        Number of threads that follow dual paths, if Numba is installed. More than one is worthwhile
+        for a single large fit; in a search it is better to run trials in parallel.
 
     Returns
     -------
-    The leave-one-out values.
+    The leave-one-out values, and what is proven about them.
 
     Raises
     ------
     ValueError
         If the method is unknown, or `n_jobs` is not a positive number.
     SolverError
-        For all but "refit", if the kernel is seen not to be positive semi-definite, which all
-        proofs assume: a pivot or a squared distance is negative. It is not searched for.
+        For all methods but "refit", if a negative pivot or a negative squared distance shows that
+        the kernel is not positive semi-definite, which all proofs assume. There is no search for
+        such cases.
 
     References
     ----------
     Sarafis, Diou and Delopoulos, "Span error bound for weighted SVM with applications in
     hyperparameter selection", Theorem 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from span_hpo import Problem, leave_one_out, solve
+    >>> x = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 6.0])
+    >>> solution = solve(Problem(np.outer(x, x), [-1, -1, -1, 1, 1, 1], costs=[0.2] * 6))
+    >>> estimate = leave_one_out(solution)
+    >>> estimate.decision_values.round(3).tolist()
+    [-1.5, -0.6, -0.5, 0.5, 0.6, 1.5]
+    >>> exact = leave_one_out(solution, method="exact", complete=True)
+    >>> exact.decision_values.round(3).tolist()
+    [-1.5, -0.6, -0.3, 0.3, 0.6, 1.5]
     """
     if method not in METHODS:
         raise ValueError(f"`method` must be one of {list(METHODS)}, got {method!r}.")
@@ -84,7 +100,7 @@ def leave_one_out(
 
 @dataclass(frozen=True)
 class _Request:
-    """What the user asked for beside the method; see `leave_one_out`."""
+    """The options of `leave_one_out` that a method may need."""
 
     complete: bool
     certify: bool
@@ -93,18 +109,18 @@ class _Request:
 
 @dataclass(frozen=True, eq=False)
 class _Answers:
-    """What a method says about the rows of one fit.
+    """The answers of a method about the rows of one fit.
 
     Attributes
     ----------
     proofs
-        What is proven.
+        Proofs of the classes and the values.
     values
-        Decision values, proven or estimated, shape (l,).
+        Leave-one-out decision values, proven or estimated, shape (l,).
     spans
         Free squared spans, shape (l,), or None if they were not computed.
     refitted
-        The rows that were refitted.
+        Indices of the rows that were refitted.
     """
 
     proofs: Proofs
@@ -114,7 +130,7 @@ class _Answers:
 
 
 def _by_span_rule(solution: DualSolution, request: _Request) -> _Answers:
-    """Estimate all values from the spans; rows whose span is undefined follow their paths."""
+    """Estimate all values from the spans; a row whose span is undefined follows its path."""
     spans, proofs = free_squared_spans(solution), rows_known_at_once(solution)
     undefined = np.isnan(spans)
     if request.certify:
@@ -138,7 +154,7 @@ def _by_paths(solution: DualSolution, request: _Request) -> _Answers:
 
 
 def _by_stopped_fits(solution: DualSolution, request: _Request) -> _Answers:
-    """Fit without each row until its class is proven."""
+    """Fit without each open row until its class is proven."""
     spans, proofs = free_squared_spans(solution), rows_known_at_once(solution)
     proofs.put(proofs.open, stopped_rows(solution, proofs.open, complete=request.complete))
     refitted = _refit(solution, proofs, proofs.open)
@@ -163,7 +179,7 @@ _ANSWERS: dict[str, Callable[[DualSolution, _Request], _Answers]] = {
 def _follow_or_refit(
     solution: DualSolution, proofs: Proofs, rows: IndexArray, *, to_end: bool, threads: int
 ) -> IndexArray:
-    """Enter what the paths of some rows prove; return the rows that had to be refitted."""
+    """Follow the paths of some rows, enter the proofs, and return the rows that were refitted."""
     if len(rows) and solution.is_optimal:
         proofs.put(rows, follow_rows(solution, rows, complete=to_end, threads=threads))
         rows = rows[~proofs.proven[rows]]
@@ -171,7 +187,7 @@ def _follow_or_refit(
 
 
 def _refit(solution: DualSolution, proofs: Proofs, rows: IndexArray) -> IndexArray:
-    """Enter what polished fits without each of some rows say about it; return these rows."""
+    """Refit without each of some rows, enter the results, and return the rows."""
     problem = solution.problem
     for p in rows:
         refit = solve(problem.without(p), tol=solution.tol, max_iter=solution.max_iter)
@@ -181,7 +197,7 @@ def _refit(solution: DualSolution, proofs: Proofs, rows: IndexArray) -> IndexArr
 
 
 def _proven_values(solution: DualSolution, proofs: Proofs) -> FloatArray:
-    """Return the decision values that are entered, exact ones within rounding of 0 as 0."""
+    """Return the decision values of the proofs; exact values within rounding of 0 become 0."""
     tiny = proofs.exact & (np.abs(proofs.margin) <= zero_width(solution.margin_noise))
     proofs.margin[tiny] = 0.0
     values: FloatArray = solution.problem.y * proofs.margin
@@ -189,7 +205,7 @@ def _proven_values(solution: DualSolution, proofs: Proofs) -> FloatArray:
 
 
 def _of_two_classes(solution: DualSolution, method: str, found: _Answers) -> LeaveOneOut:
-    """Return what was found for two classes."""
+    """Return the result for two classes."""
     proofs = found.proofs
     return LeaveOneOut(
         y=solution.problem.y,
@@ -205,10 +221,10 @@ def _of_two_classes(solution: DualSolution, method: str, found: _Answers) -> Lea
 
 
 def _elected(solution: PairwiseSolution, method: str, found: list[_Answers]) -> LeaveOneOut:
-    """Return what was found for several classes.
+    """Return the result for several classes.
 
-    Without row p only the fits of its own class change. Its class is proven if these prove their
-    votes, and the other fits are solved.
+    Without row p, only the fits of its own class change. The class of p is proven if these fits
+    prove their votes and the other fits are optimal.
     """
     codes = solution.codes
     values, proven_values = solution.decision_values.copy(), solution.decision_values.copy()

@@ -1,4 +1,4 @@
-"""What is known about the leave-one-out values of some rows."""
+"""A ledger of what is proven about the leave-one-out values of some rows."""
 
 from dataclasses import dataclass
 
@@ -9,16 +9,17 @@ from span_hpo.runtime import BoolArray, FloatArray, IndexArray, rows_of
 
 @dataclass(eq=False)
 class Proofs:
-    """A ledger of proofs, one entry for each of k rows; the stages fill it in place.
+    """Proofs about k rows, which the stages of leave-one-out enter in place.
 
     Attributes
     ----------
     margin
-        ``y_p f^p(x_p)`` or a bound that proves its sign, shape (k,).
+        Margin ``y_p f^p(x_p)`` of each row, or a bound that proves its sign, shape (k,).
     exact
-        Mask of the rows whose margin is the value itself, shape (k,).
+        Mask of the rows whose margin is the exact value and not a bound, shape (k,).
     proven
-        Mask of the rows whose sign is proven, shape (k,). Elsewhere the margin means nothing.
+        Mask of the rows for which the sign of the margin is proven, shape (k,). For all other rows
+        the margin is meaningless.
     """
 
     margin: FloatArray
@@ -32,11 +33,11 @@ class Proofs:
 
     @property
     def open(self) -> IndexArray:
-        """The positions that are not proven."""
+        """The positions of the rows that are not proven yet."""
         return rows_of(~self.proven)
 
     def put(self, positions: IndexArray, found: "Proofs") -> None:
-        """Enter what was found for some of the positions."""
+        """Enter the proofs that were found for the rows at some positions."""
         self.margin[positions] = found.margin
         self.exact[positions] = found.exact
         self.proven[positions] = found.proven

@@ -1,4 +1,4 @@
-"""The result of leave-one-out."""
+"""The result of leave-one-out, and its printed summary."""
 
 from dataclasses import dataclass
 
@@ -15,30 +15,44 @@ class LeaveOneOut(Printable):
     Attributes
     ----------
     y
-        Labels, shape (l,), -1 or +1; the numbers of the classes if there are more than two.
+        Labels, shape (l,): -1 and +1 for two classes, class numbers for more.
     decision_values
-        ``f^p(x_p)``: the decision value of row p by the model without row p, shape (l,); of k > 2
-        classes one for each pair, shape (l, k (k - 1) / 2), positive for the second class. Where
-        `exact` is False it is an estimate ("span"), a bound that proves its sign ("exact"), or the
-        value of a classifier that is proven to have its sign ("stopping"): enough for errors, not
-        for rankings.
+        Decision value ``f^p(x_p)`` of every row p by the model without row p, shape (l,). For k > 2
+        classes there is one column for each pair, shape (l, k (k - 1) / 2), with positive values
+        for the second class. Where `exact` is False, a value is an estimate (method "span"), a
+        bound that proves its sign ("exact"), or the value of a classifier whose sign is proven to
+        be right ("stopping"). Such values suffice for errors, but not for rankings.
     squared_spans
-        Free squared spans, shaped as the values, NaN where undefined and 0 where a row takes no
-        part; None for method "refit".
+        Free squared spans, shaped as the decision values: NaN where a span is undefined, and 0
+        where a row takes no part in a fit. None for method "refit".
     method
-        How the values were computed.
+        Name of the method that computed the values.
     certified
-        Mask of the rows whose leave-one-out class is proven; all of them for other methods than
-        "span", unless even a refit does not converge.
+        Mask of the rows whose leave-one-out class is proven, shape (l,). For all methods but "span"
+        these are all rows, unless even a refit does not converge.
     exact
-        Mask of the rows whose value is known: it solves the problem without the row, up to
-        rounding.
+        Mask of the rows whose value is exact up to rounding, shape (l,): it comes from a solution
+        of the problem without the row.
     error_bounds
-        The least and the largest leave-one-out error that is possible after what is proven.
+        Proven lower and upper bounds on the exact leave-one-out error.
     n_undefined
         Number of rows whose span is undefined.
     n_refit
-        Number of rows answered by a refit.
+        Number of rows that were refitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from span_hpo import Problem, leave_one_out, solve
+    >>> x = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 6.0])
+    >>> solution = solve(Problem(np.outer(x, x), [-1, -1, -1, 1, 1, 1], costs=[0.2] * 6))
+    >>> leave_one_out(solution)
+    Leave-one-out by method 'span'
+      error            0.0000 (0 of 6)
+      proven classes   4 rows; the exact error is between 0.0000 and 0.3333
+      exact values     2 rows
+      undefined spans  0 rows
+      refitted         0 rows
     """
 
     y: FloatArray
@@ -53,7 +67,7 @@ class LeaveOneOut(Printable):
 
     @property
     def error(self) -> float:
-        """The leave-one-out error, ``mean(y f^p <= 0)``; of several classes, by their vote."""
+        """The leave-one-out error, ``mean(y f^p <= 0)``; several classes are decided by vote."""
         return float(np.mean(is_wrong(self.y, self.decision_values)))
 
     def _summary(self) -> tuple[str, dict[str, str]]:
@@ -61,7 +75,7 @@ class LeaveOneOut(Printable):
         low, high = (f"{bound:.4f}" for bound in self.error_bounds)
         lines = {
             "error": f"{self.error:.4f} ({round(self.error * count):,} of {count:,})",
-            "proven": f"{counted(int(self.certified.sum()), 'row')}: the error is "
+            "proven classes": f"{counted(int(self.certified.sum()), 'row')}; the exact error is "
             + (low if low == high else f"between {low} and {high}"),
             "exact values": counted(int(self.exact.sum()), "row"),
             "undefined spans": counted(self.n_undefined, "row"),
@@ -71,7 +85,7 @@ class LeaveOneOut(Printable):
 
 
 def error_bounds(proven: BoolArray, wrong: BoolArray) -> tuple[float, float]:
-    """Return the least and the largest error that the proofs allow."""
+    """Return the smallest and the largest error that the proofs allow."""
     count, known_wrong = len(wrong), np.count_nonzero(proven & wrong)
     unproven = count - np.count_nonzero(proven)
     return known_wrong / count, (known_wrong + unproven) / count

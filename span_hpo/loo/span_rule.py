@@ -1,8 +1,8 @@
-"""Spans of support vectors: how far a row is from what the others can put in its place.
+"""Spans of support vectors: how far a row is from the combinations that can replace it.
 
-With the in-bound support vectors I, the span of p is the distance in feature space between x_p and
-the set of ``sum_i lambda_i x_i``, ``sum_i lambda_i = 1`` over I without p. A *free* span stops
-there; a *box* span also keeps every dual variable in its box,
+Let I be the in-bound support vectors. The span of p is the distance in feature space between x_p
+and the set of all ``sum_i lambda_i x_i`` with ``sum_i lambda_i = 1``, where i runs over I without
+p. A *free* span has no other constraint. A *box* span also keeps every dual variable in its box,
 ``0 <= alpha_i + y_i y_p alpha_p lambda_i <= C_i``.
 """
 
@@ -11,12 +11,12 @@ import numpy as np
 from span_hpo.runtime import BoolArray, FloatArray, IndexArray, rows_of, sums_of_others
 from span_hpo.solver import DualSolution
 
-_COLUMNS_AT_ONCE = 4096  # bounded rows whose kernel columns are held in memory together
-_ROOM_ROUNDING = 1e-12  # relative to the room and alpha_p that are compared
+_COLUMNS_AT_ONCE = 4096  # number of bounded rows whose kernel columns are in memory together
+_ROOM_ROUNDING = 1e-12  # rounding in a comparison of room with alpha_p, relative to their sum
 
 
 def free_squared_spans(solution: DualSolution) -> FloatArray:
-    """Return squared spans, assuming that the in-bound and bounded sets do not change.
+    """Return the squared spans, assuming that the in-bound and bounded sets do not change.
 
     With ``M = [[K_II, 1], [1', 0]]`` over the in-bound support vectors I,
 
@@ -24,17 +24,17 @@ def free_squared_spans(solution: DualSolution) -> FloatArray:
     - bounded p: ``S_p^2 = K_pp - v' M^-1 v`` with ``v = (K_Ip, 1)``
     - otherwise: 0
 
-    computed by `span_hpo.solver.centred_gram` from one Cholesky factor.
+    `span_hpo.solver.centred_gram` computes all of them from one Cholesky factor.
 
     Parameters
     ----------
     solution
-        A fit.
+        Solution of a two-class problem, as `solve` returns it.
 
     Returns
     -------
-    Squared spans, shape (l,); NaN where they are undefined: for bounded rows if no row is
-    in-bound, and for the only in-bound row.
+    Squared spans, shape (l,). A span is undefined, and NaN, for bounded rows if no row is in-bound,
+    and for an in-bound row that is the only one.
 
     Raises
     ------
@@ -44,6 +44,18 @@ def free_squared_spans(solution: DualSolution) -> FloatArray:
     References
     ----------
     Chapelle and Vapnik, "Model selection for support vector machines", 1999.
+
+    Examples
+    --------
+    The in-bound rows 1 and 4 are a distance of 4 apart, and the bounded rows 2 and 3 lie between
+    them.
+
+    >>> import numpy as np
+    >>> from span_hpo import Problem, free_squared_spans, solve
+    >>> x = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 6.0])
+    >>> solution = solve(Problem(np.outer(x, x), [-1, -1, -1, 1, 1, 1], costs=[0.2] * 6))
+    >>> free_squared_spans(solution).round(3).tolist()
+    [0.0, 16.0, 0.0, 0.0, 16.0, 0.0]
     """
     squared = np.zeros(len(solution.problem))
     in_bound, bounded = rows_of(solution.in_bound), rows_of(solution.bounded)
@@ -70,29 +82,40 @@ def _distances_to_hull(
 
 
 def span_exists(solution: DualSolution) -> BoolArray:
-    """Tell for which rows the box leaves any ``lambda`` at all.
+    """Return for each row whether any ``lambda`` is feasible under the box constraints.
 
-    For a support vector p, in-bound or bounded, Lemma 1 asks for
-    ``sum_{i in I, i != p, y_i = y_p} C_i + y_p sum_{i in B, i != p} y_i C_i >= 0``. With
-    ``sum(y alpha) = 0`` that says that the other in-bound rows have room for what p leaves,
+    Let I be the in-bound rows and B the bounded rows. For a support vector p of either kind, Lemma
+    1 requires ``sum_{i in I, i != p, y_i = y_p} C_i + y_p sum_{i in B, i != p} y_i C_i >= 0``.
+    Because ``sum(y alpha) = 0``, this means that the other in-bound rows have room for ``alpha_p``,
 
-    ``sum_{i in I, i != p} (C_i - alpha_i if y_i = y_p else alpha_i) >= alpha_p``,
+    ``sum_{i in I, i != p} (C_i - alpha_i if y_i = y_p else alpha_i) >= alpha_p``.
 
-    which is computed here, because it does not subtract the costs of bounded rows from each other.
+    The second form is computed, because it does not subtract costs of bounded rows from each other.
 
     Parameters
     ----------
     solution
-        A fit.
+        Solution of a two-class problem, as `solve` returns it.
 
     Returns
     -------
-    Mask, shape (l,); True for zero rows, which leave nothing to replace.
+    Mask, shape (l,). It is True for zero rows, which leave nothing to take over.
 
     References
     ----------
     Sarafis, Diou and Delopoulos, "Span error bound for weighted SVM with applications in
     hyperparameter selection", Lemma 1.
+
+    Examples
+    --------
+    With these costs rows 2 and 3 are bounded, and no row is in-bound to replace them.
+
+    >>> import numpy as np
+    >>> from span_hpo import Problem, solve, span_exists
+    >>> x = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 6.0])
+    >>> solution = solve(Problem(np.outer(x, x), [-1, -1, -1, 1, 1, 1], costs=[0.4] * 6))
+    >>> span_exists(solution).tolist()
+    [True, True, False, False, True, True]
     """
     problem, alpha, in_bound = solution.problem, solution.alpha, solution.in_bound
     exists: BoolArray = alpha == 0

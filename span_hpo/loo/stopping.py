@@ -1,15 +1,16 @@
 """Exact leave-one-out by fits that stop as soon as their answer is proven.
 
-Without row r, let ``F(alpha, b)`` be the primal of the SVM and ``F_0`` its minimum over the
-classifiers that put x_r on their boundary. A classifier with ``F < F_0`` says the same about x_r as
-the optimal one, because the line between them cannot cross the boundary. ``F_0`` is not known, but
-every value of its dual
+Without row r, let ``F(alpha, b)`` be the primal objective of the SVM, and ``F_0`` its minimum over
+the classifiers that put x_r on their boundary. A classifier with ``F < F_0`` gives x_r the same
+class as the optimal one, because the line between them cannot cross the boundary. ``F_0`` is not
+known, but every value of its dual
 
 ``H(beta) = sum(beta) - 1/2 sum_ij beta_i beta_j y_i y_j k'_ij``,  ``0 <= beta_i <= C_i``,
 ``beta_r = 0``,  ``k'_ij = K_ij - K_ri - K_rj + K_rr``
 
-is below it: stop as soon as ``F < H``. (The paper prints the last sign of k' as a minus, and asks
-for a classifier on the boundary in its corollary; its proof and Theorem 1 do not.)
+is a lower bound of it, so that a fit can stop as soon as ``F < H``. (The paper prints the last sign
+of k' as a minus. Its corollary also requires a classifier on the boundary, but its proof and
+Theorem 1 do not.)
 
 References
 ----------
@@ -32,36 +33,37 @@ from span_hpo.solver import (
     violation_limit,
 )
 
-_CHECK_EVERY = 10  # iterations between comparisons of F and H
-TRIED = 10  # rows after which the rule is given up if it stopped less than half of the fits
-_ITERATIONS = 100  # for each row of the problem
-_LEAST_CURVATURE = 1e-12  # of a pair: equal rows have none, and a step to a bound
+_CHECK_EVERY = 10  # number of iterations between comparisons of F and H
+TRIED = 10  # number of fits after which the rule is given up if it stopped less than half of them
+_ITERATIONS = 100  # largest number of iterations of a fit for each row of the problem
+_LEAST_CURVATURE = 1e-12  # least curvature of a pair, so that equal rows step to a bound
 _VALUE_ROUNDING = 1e-11  # rounding of primal and dual values, relative to them
 
 
 def stopped_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) -> Proofs:
-    """Find out what a fit without each row says about it.
+    """Prove the class of each row by a fit without it, which stops as soon as it can.
 
-    A support vector that the fit gets wrong is an error. The other fits start from the dual
-    variables of all, and end when their answer is proven, or at the solution.
+    A support vector that the full fit misclassifies is an error. For every other row, a new fit
+    starts from the dual variables of the full fit, and ends when the class of the row is proven or
+    at the solution.
 
     Parameters
     ----------
     solution
-        A fit.
+        Solution of a two-class problem.
     rows
-        Rows r, none of them the last of its class.
+        Indices of the rows, none of which may be the last row of its class.
     complete
-        Go on to the solution in any case.
+        Continue every fit to its solution.
 
     Returns
     -------
-    What was found for each of the rows; where a fit was stopped, the margin of its classifier.
+    Proofs for the rows. Where a fit was stopped, the margin is that of its last classifier.
     """
     problem = solution.problem
     proofs = Proofs.none(len(rows)) if complete else certified_errors(solution, rows)
     K = np.ascontiguousarray(problem.K.block(ALL, ALL))
-    # Where the pairs make no progress (a nearly singular kernel) the polish does.
+    # Where pairs make no progress, as with a nearly singular kernel, the polish does.
     max_iter = min(solution.max_iter, _ITERATIONS * len(problem))
     tried = stopped = 0
     for i in proofs.open:
@@ -87,7 +89,7 @@ def stopped_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) ->
 
 
 def _without(solution: DualSolution, r: int) -> FloatArray:
-    """Return dual variables with ``alpha_r = 0``: rows close to their margins take it over."""
+    """Return dual variables with ``alpha_r = 0``, taken over by rows close to the margin."""
     problem, y = solution.problem, solution.problem.y
     alpha = solution.alpha.copy()
     room = np.where(y == y[r], problem.costs - alpha, alpha)
@@ -103,7 +105,7 @@ def _without(solution: DualSolution, r: int) -> FloatArray:
 def _least_primal(
     y: FloatArray, costs: FloatArray, alpha: FloatArray, F: FloatArray
 ) -> tuple[float, float]:
-    """Return the primal with its best offset, and that offset: where its slope changes sign."""
+    """Return the primal at its best offset, and this offset, where the slope changes its sign."""
     ends = y - F
     order = ends.argsort()
     slopes = costs[order].cumsum() - (costs * (y > 0)).sum()
@@ -116,7 +118,7 @@ def _least_primal(
 def _boundary_dual(
     K_r: FloatArray, r: int, y: FloatArray, beta: FloatArray, F: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Return ``k' (y beta)`` of every row and ``H(beta)``, with ``F = K (y beta)``."""
+    """Return ``k' (y beta)`` of every row and ``H(beta)``, given ``F = K (y beta)``."""
     total = (y * beta).sum()
     values = F - K_r * total - F[r] + K_r[r] * total
     return values, beta.sum() - 0.5 * (y * beta) @ values
@@ -134,12 +136,12 @@ def _optimise(
     tol: float,
     max_iter: int,
 ) -> tuple[bool, float]:
-    """Raise the dual pair by pair (and H row by row), in place.
+    """Raise the dual pair by pair, and H row by row if it is watched, in place.
 
     Returns
     -------
-    Whether the answer about r is proven, and the offset that proves it. Otherwise the limits of
-    the offset agree within `tol`, or `max_iter` is reached.
+    Whether the class of r is proven, and the offset that proves it. If it is not proven, the limits
+    of the offset agree within `tol`, or `max_iter` iterations were made.
     """
     diagonal = np.diag(K).copy()
     beta, H = alpha.copy(), 0.0
@@ -178,9 +180,9 @@ def _optimise(
         values += y[k] * change[k] * (K[k] - K[r, k] - K[r] + K[r, r])
         if iteration % _CHECK_EVERY == 0:
             primal, b = _least_primal(y, costs, alpha, F)
-            # Where the offset is free F may equal F_0: rounding must not decide.
+            # If the offset is free, F may equal F_0, and rounding must not decide.
             if primal < H - _VALUE_ROUNDING * np.abs(H):
-                # Once more without what the steps have added up.
+                # Compare once more, without the rounding that the steps have accumulated.
                 F[:] = K @ (y * alpha)
                 values, H = _boundary_dual(K[r], r, y, beta, K @ (y * beta))
                 primal, b = _least_primal(y, costs, alpha, F)

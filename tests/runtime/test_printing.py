@@ -19,7 +19,7 @@ def test_leave_one_out_prints_what_it_found():
     assert f"{span.error:.4f} ({round(40 * span.error)} of 40)" in text
     low, high = span.error_bounds
     assert f"between {low:.4f} and {high:.4f}" in text
-    assert f"40 rows: the error is {exact.error:.4f}" in str(exact)
+    assert f"40 rows; the exact error is {exact.error:.4f}" in str(exact)
     assert len(text.splitlines()) == 6
 
 
@@ -72,7 +72,7 @@ def test_counted():
 
 
 def test_evaluations_are_logged(caplog):
-    """Every evaluation is a debug message, and refits are told."""
+    """Every evaluation is a debug message, and refits are reported."""
     X, y = two_moons(20)
     objective = SpanObjective(X, y, kernel=RBF(gamma=1.0), loo_method="refit")
     with caplog.at_level(logging.DEBUG, logger="span_hpo"):

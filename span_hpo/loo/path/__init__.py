@@ -1,4 +1,4 @@
-"""Dual paths: what happens to a fit while a row loses its say."""
+"""Dual paths: how a fit changes while the dual variable of one row falls to zero."""
 
 from span_hpo.loo.path.follow import dual_path, follow_rows
 

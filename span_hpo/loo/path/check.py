@@ -1,7 +1,7 @@
-"""What the states prove at which paths have stopped.
+"""Checks of the states at which paths have stopped, and what they prove.
 
-A path is only a way to find a point. Here its dual variables are taken as they are, margins are
-computed anew from the kernel, and a certificate or the KKT conditions are checked.
+A path is only a means of finding a point. Here its dual variables are taken as they are, margins
+are computed anew from the kernel, and a certificate or the KKT conditions are checked.
 """
 
 import math
@@ -28,22 +28,23 @@ from span_hpo.loo.proofs import Proofs
 from span_hpo.runtime import BoolArray, FloatArray, IndexArray, compiled
 from span_hpo.solver import ALPHA_ROUNDING, offset_ends, violation_limit, zero_width
 
-_ROUNDED_UP = 1 + 1e-6  # of a movement on which it depends which rows are looked at
-_CLEARLY_INSIDE = 1e-8  # relative to C_i and the largest alpha: further from a bound is inside,
-_NEARLY_AT_BOUND = 1e-5  # if it is also more than this, relative to C_i and the largest alpha now
-_OUTSIDE = 1e-11  # relative to the largest alpha of the fit: how far alpha may leave its box
-_IMBALANCE = 1e-7  # relative to alpha_p: how far sum(y alpha) may be from 0
+_ROUNDED_UP = 1 + 1e-6  # factor that rounds up the movements by which rows are selected
+# A row is clearly inside its box if it is farther from its bounds than both of these distances.
+_CLEARLY_INSIDE = 1e-8  # distance from a bound, relative to C_i and the largest alpha at the base
+_NEARLY_AT_BOUND = 1e-5  # distance from a bound, relative to C_i and the largest alpha now
+_OUTSIDE = 1e-11  # how far alpha may leave its box, relative to the largest alpha at the base
+_IMBALANCE = 1e-7  # how far sum(y alpha) may be from 0, relative to alpha_p
 
 
 class Limits(NamedTuple):
-    """What rounding may do to margins, in units of the margin.
+    """Tolerances for the rounding of margins, in units of the margin.
 
     Attributes
     ----------
     violation
-        Of the KKT conditions, at the end of a path.
+        Largest violation of the KKT conditions that is accepted at the end of a path.
     zero
-        How far from 0 a bound must be to prove a sign.
+        Least distance from 0 of a bound that proves a sign.
     """
 
     violation: float
@@ -56,13 +57,13 @@ class Limits(NamedTuple):
 
 
 def checked_paths(tableau: Tableau, paths: Paths, limits: Limits) -> Proofs:
-    """Return what the states of paths prove: nothing, where they have not come to an outcome."""
+    """Return what the states of paths prove; only paths at ERROR, SUCCESS or END prove anything."""
     found = Proofs.none(len(paths.row))
     stopped = np.flatnonzero(np.isin(paths.outcome, (ERROR, SUCCESS, END)))
     state, rows, width = tableau.state, tableau.rows, paths.own.shape[1]
     excess, alpha, costs = state.excess[rows], state.alpha[rows], tableau.problem.costs[rows]
     moves, offset_free = _movements(tableau.table, paths, stopped, excess[:width])
-    # The largest movements, in units of the kernel, rounded up.
+    # The largest movements are converted to units of the kernel and rounded up.
     moves = moves[~offset_free].max(axis=0, initial=0.0) * _ROUNDED_UP + limits.zero
     moves[0] /= math.sqrt(tableau.unit)
     concerned = np.abs(excess) <= moves[1] + moves[0] * tableau.centroid_distances
@@ -82,7 +83,7 @@ def checked_paths(tableau: Tableau, paths: Paths, limits: Limits) -> Proofs:
 
 
 def state_of(tableau: Tableau, paths: Paths, k: int) -> PathState:
-    """Return where a path stands, on all rows."""
+    """Return the state of all rows where a path stands."""
     view = view_of(tableau, paths, np.array([k]), np.arange(len(tableau.rows)), np.full(2, np.inf))
     point = _point(view, tableau.table, paths, k, 0)
     p, kind = tableau.rows[paths.row[k]], paths.kind[k]
@@ -97,10 +98,10 @@ def state_of(tableau: Tableau, paths: Paths, k: int) -> PathState:
 def _offset_holders(
     table: TableauColumns, paths: Paths, k: int, alpha: FloatArray
 ) -> tuple[BoolArray, bool]:
-    """Tell which watched rows hold the offset where path k stands, and if all are at a bound.
+    """Return which watched rows hold the offset, and whether all in-bound rows are at a bound.
 
-    A row holds the offset if it is clearly inside its box. If none does and all that are IN_BOUND
-    are at a bound, the offset is free; in between it cannot be told.
+    A row holds the offset if it is clearly inside its box. If no row does, and all in-bound rows
+    are at a bound, the offset is free. In between, it cannot be decided whether it is.
     """
     kind, costs = paths.kind[k], table.costs[: len(alpha)]
     in_bound = (kind == IN_BOUND) | (kind == PARKED)
@@ -114,24 +115,27 @@ def _offset_holders(
 def _movements(
     table: TableauColumns, paths: Paths, some: IndexArray, start: FloatArray
 ) -> tuple[FloatArray, BoolArray]:
-    """Return how far some of the paths have gone, and whether their ends leave the offset free.
+    """Return how far some of the paths have moved, and whether their ends leave the offset free.
 
-    Between two states the decision value of a row moves by at most as much as that of the centroid
+    Between two states, the decision value of a row moves by at most as much as that of the centroid
     of the base rows, plus the distance of the row from the centroid times the movement ``|w - w'|``
-    of the weight vector; ``|w - w'|^2 = sum_j (alpha_j - alpha'_j) (g_j - g'_j)``, a sum over rows
-    whose alpha has changed. Here by the account of the path; `_check_paths` verifies it.
+    of the weight vector. It holds that ``|w - w'|^2 = sum_j (alpha_j - alpha'_j) (g_j - g'_j)``, a
+    sum over the rows whose alpha has changed. Here both movements are computed from the coordinates
+    of the paths; `_check_paths` verifies them.
 
     Parameters
     ----------
-    table, paths, some
-        The paths.
+    table, paths
+        The columns of the tableau, and the paths.
+    some
+        Indices of the paths that have stopped.
     start
-        ``g`` of the watched rows at the start.
+        ``g`` of the watched rows at the start of the paths.
 
     Returns
     -------
     The movements of the weight vector (in units of the tableau) and of the centroid, shape (k, 2),
-    and the mask, shape (k,).
+    and a mask of the paths whose ends leave the offset free, shape (k,).
     """
     n, width = table.n_base, len(start)
     moves = np.zeros((len(some), 2))
@@ -162,20 +166,22 @@ class View(NamedTuple):
     Attributes
     ----------
     rows
-        The rows, shape (v,); the first w are those that paths watch, in tableau order.
+        Indices of the rows, shape (v,); the first w are those that paths watch, in tableau order.
     place
-        Where the removed row of each path is among them, -1 if it is not, shape (k,).
+        Position of the removed row of each path in `rows`, or -1 if it is not there, shape (k,).
     unit
-        The unit of the kernel in the tableau.
+        Unit of the kernel in the tableau.
     y, costs, alpha, excess
-        Of the rows at the start of the paths, shape (v,).
+        Labels, costs, dual variables and ``g = y f - 1`` at the start of the paths, shape (v,).
     changed, changed_of_p
-        Change of ``y alpha`` of the watched rows without p and of p, in units of the tableau, shape
-        (k, w) and (k,).
+        Changes of ``y alpha`` in units of the tableau: of the watched rows without p, shape (k, w),
+        and of p, shape (k,).
     products, products_of_p
-        Kernel times these changes, of the rows and of p, shape (k, v) and (k,).
+        Products of the kernel with the changes of ``y alpha``: for the rows, shape (k, v), and for
+        p, shape (k,).
     allowed
-        Movements of the weight vector and of the centroid beyond which other rows count too.
+        Largest movements of the weight vector and of the centroid for which all rows outside the
+        view can be ignored.
     """
 
     rows: IndexArray
@@ -207,7 +213,7 @@ def view_of(
     products_of_p = np.einsum("kj,kj->k", changed, K_p[:, :width])
     products_of_p += changed_of_p * problem.K.diagonal()[removed]
     products = changed[:, :n] @ problem.K.block(rows[:n], rows)
-    # Of the other rows few move on each path.
+    # Few of the other rows move on each path.
     moved = n + np.flatnonzero(changed[:, n:].any(axis=0))
     if len(moved):
         products += csr_array(changed[:, moved]) @ problem.K.block(rows[moved], rows)
@@ -232,7 +238,7 @@ def view_of(
 
 @compiled(dual_variables)
 def _changes(table: TableauColumns, paths: Paths, some: IndexArray) -> FloatArray:
-    """Return how ``y alpha`` of the watched rows but p has changed on some of the paths."""
+    """Return how ``y alpha`` of the watched rows without p has changed on some of the paths."""
     width = paths.own.shape[1]
     changed = np.empty((len(some), width))
     for i in range(len(some)):
@@ -245,19 +251,20 @@ def _changes(table: TableauColumns, paths: Paths, some: IndexArray) -> FloatArra
 
 
 class _CheckedState(NamedTuple):
-    """Where a path stands, on the rows of a view.
+    """The state of a path on the rows of a view, computed anew.
 
     Attributes
     ----------
     alpha, excess
-        Dual variables and ``g = y f - 1``, shape (v,); ``g_p`` is 0, it has no condition.
+        Dual variables and ``g = y f - 1``, shape (v,). ``g_p`` is set to 0, because p has no
+        condition.
     margin
-        ``y_p f(x_p)``.
+        Margin ``y_p f(x_p)`` of the removed row.
     worst_in_bound
-        The largest ``|g|`` of rows that are IN_BOUND.
+        The largest ``|g|`` of the IN_BOUND rows.
     sound
-        Whether it is clear if the offset is free, the dual variables are feasible, and rows outside
-        the view do not count.
+        Whether the dual variables are feasible, rows outside the view can be ignored, and it is
+        clear whether the offset is free.
     """
 
     alpha: FloatArray
@@ -268,7 +275,7 @@ class _CheckedState(NamedTuple):
 
 
 def _point(view: View, table: TableauColumns, paths: Paths, k: int, i: int) -> _CheckedState:
-    """Return where path k stands, which is number i of the view."""
+    """Return the state of path k, which is number i of the view."""
     y, costs, place, n = view.y, view.costs, view.place[i], table.n_base
     y_p = table.y[paths.row[k]]
     own = dual_variables(table, paths, k)
@@ -289,10 +296,10 @@ def _point(view: View, table: TableauColumns, paths: Paths, k: int, i: int) -> _
     excess = view.excess + y * products
     margin = paths.start_margin[k] + y_p * view.products_of_p[i]
     if count > 0:
-        # Rows inside have margin 1.
+        # In-bound rows have margin 1.
         shift = -(holders * y[:width] * excess[:width]).sum() / count
     elif paths.outcome[k] == END:
-        # No row holds the offset: the middle of what they allow.
+        # No row holds the offset: take the middle of the interval that the rows allow.
         sound = sound and at_bounds
         lower, upper = offset_ends(y, costs, alpha, y + y * excess)
         if place >= 0:
@@ -323,11 +330,11 @@ def _check_paths(
     exact: BoolArray,
     proven: BoolArray,
 ) -> None:
-    """Fill in what the states of some of the paths prove.
+    """Enter what the states of some of the paths prove.
 
-    The error certificate is ``y_p f(x_p) + gap / alpha_p < 0``, the success certificate that of
-    `span_hpo.certificates`. At the end of a path the state itself is the solution without p, if it
-    fulfils the KKT conditions, however it was reached.
+    The error certificate is ``y_p f(x_p) + gap / alpha_p < 0``, and the success certificate is that
+    of `span_hpo.loo.certificates`. At the end of a path, the state is the solution without p if it
+    satisfies the KKT conditions, however it was reached.
     """
     costs, unit = view.costs, view.unit
     for i in range(len(some)):

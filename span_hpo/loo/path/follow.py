@@ -13,10 +13,10 @@ from span_hpo.loo.proofs import Proofs
 from span_hpo.runtime import FloatArray, IndexArray
 from span_hpo.solver import DualSolution, Problem
 
-_ENTRIES_AT_ONCE = 1_000_000  # coordinates of paths that are held in one array
-_SIMILAR = 3  # paths that watch fewer rows by this factor are followed by themselves,
-_WORTH_A_BLOCK = 100_000  # if that saves as many coordinates
-_MOST_TABLEAUX = 8  # for one path: longer ones do not end, or are sooner refitted
+_ENTRIES_AT_ONCE = 1_000_000  # largest number of coordinates of paths in one array
+_SIMILAR = 3  # largest ratio between the numbers of rows that the paths of a block watch
+_WORTH_A_BLOCK = 100_000  # number of coordinates that splitting a block of paths must save
+_MOST_TABLEAUX = 8  # largest number of tableaux for one path; beyond it a refit is faster
 
 
 def follow_rows(
@@ -29,20 +29,20 @@ def follow_rows(
     solution
         A fit that is optimal up to rounding.
     rows
-        Support vectors, none of them the last of its class.
+        Indices of support vectors, none of which may be the last row of its class.
     complete
         Follow every path to its end, not only until the class is proven.
     threads
-        Number of threads that follow paths, if they are compiled.
+        Number of threads that follow paths, if Numba has compiled the code.
 
     Returns
     -------
-    What was found for each of the rows.
+    Proofs for the rows.
 
     Raises
     ------
     SolverError
-        If the kernel is seen not to be positive semi-definite.
+        If the kernel turns out not to be positive semi-definite.
     """
     problem, y, start = solution.problem, solution.problem.y, _start(solution)
     limits = Limits.of(solution.margin_noise)
@@ -79,14 +79,14 @@ def _settled(
     complete: bool,
     threads: int,
 ) -> Proofs:
-    """Follow paths from one state, and judge where they end."""
+    """Follow the paths of some rows from one state, and check where they stop."""
     tableau = Tableau(problem, state)
     result = Proofs.none(len(rows))
     watched = tableau.watched(rows, watch)
     for block in _blocks(watched):
         todo, count = block, watched[block]
-        # What proves nothing is tried once more with all rows that the block watches, and to the
-        # end: it may have stopped too early for what rounding leaves of the gap.
+        # A path that proves nothing is followed once more, to its end and with all rows that the
+        # block watches: it may have stopped too early for a proof that allows for rounding.
         for careful in (False, True):
             if not len(todo):
                 break
@@ -103,7 +103,7 @@ def _settled(
 
 
 def _blocks(watched: IndexArray) -> Iterator[IndexArray]:
-    """Yield paths that are followed together: of similar width, the widest first."""
+    """Yield blocks of paths of similar width that are followed together, the widest first."""
     order = np.argsort(-watched, kind="stable")
     while len(order):
         widest = int(watched[order[0]])
@@ -116,7 +116,7 @@ def _blocks(watched: IndexArray) -> Iterator[IndexArray]:
 
 
 def _continued(tableau: Tableau, paths: Paths, k: int, limits: Limits, complete: bool) -> Proofs:
-    """Go on with a long path, in a new tableau of where it stands."""
+    """Continue a long path in a new tableau, which is based on where the path stands."""
     row, whole = tableau.rows[paths.row[[k]]], paths.whole[[k]] / tableau.unit
     for _ in range(_MOST_TABLEAUX):
         tableau = _next_tableau(tableau, paths, k)
@@ -128,7 +128,7 @@ def _continued(tableau: Tableau, paths: Paths, k: int, limits: Limits, complete:
 
 
 def _next_tableau(tableau: Tableau, paths: Paths, k: int) -> Tableau:
-    """Return the tableau of where a path stands."""
+    """Return a new tableau that is based on where a path stands."""
     state = state_of(tableau, paths, k)
     if not state.in_bound.any():
         state = _after_slide(tableau.problem, state, float(tableau.table.y[paths.row[k]]))
@@ -138,8 +138,8 @@ def _next_tableau(tableau: Tableau, paths: Paths, k: int) -> Tableau:
 def _after_slide(problem: Problem, state: PathState, label: float) -> PathState:
     """Return the state after the offset has slid towards ``-label`` up to the first row.
 
-    With nobody inside, the removal of a row of this class first moves the offset alone, until a
-    zero row of the class or a bounded row of the other comes to its margin.
+    If no row is in-bound, the removal of a row of this class at first moves only the offset, until
+    the margin of a zero row of this class, or of a bounded row of the other class, reaches 1.
     """
     y, alpha, excess = problem.y, state.alpha, state.excess
     slack = np.full(len(y), np.inf)
@@ -156,16 +156,16 @@ def _after_slide(problem: Problem, state: PathState, label: float) -> PathState:
 
 @dataclass(frozen=True, eq=False)
 class DualPath:
-    """How a support vector leaves the fit: a chain of straight segments.
+    """The dual path of a support vector: the straight segments on which it leaves the fit.
 
     Attributes
     ----------
     alpha
-        Dual variable of the row at the kinks, from its value in the fit to 0.
+        Dual variable of the row at the kinks, from its value in the fit down to 0.
     margin
-        ``y_p f(x_p)`` at the kinks. It never rises; where alpha stays and the margin falls, the
-        offset slides. The last one is the leave-one-out value, unless the offset is free at the
-        end: then that lies lower, in the middle of what is possible.
+        Margin ``y_p f(x_p)`` at the kinks, which never rises. Where it falls while alpha does not
+        change, the offset slides. The last margin is the leave-one-out value, unless the offset is
+        free at the end: the value is then lower, because the middle of the offsets is taken.
     """
 
     alpha: FloatArray
@@ -180,7 +180,7 @@ def dual_path(solution: DualSolution, row: int) -> DualPath:
     solution
         A fit that is optimal up to rounding.
     row
-        A support vector, not the last of its class.
+        Index of a support vector that is not the last row of its class.
 
     Returns
     -------
@@ -189,7 +189,7 @@ def dual_path(solution: DualSolution, row: int) -> DualPath:
     Raises
     ------
     SolverError
-        If the path loses its precision.
+        If the path cannot be followed to its end.
     """
     problem, rows, state = solution.problem, np.array([row]), _start(solution)
     whole = solution.alpha[rows]
@@ -211,4 +211,7 @@ def dual_path(solution: DualSolution, row: int) -> DualPath:
         if paths.outcome[0] == END:
             return DualPath(np.array(alpha), np.array(margin))
         tableau = _next_tableau(tableau, paths, 0)
-    raise SolverError(f"The dual path of row {row} loses its precision.")
+    raise SolverError(
+        f"The dual path of row {row} cannot be followed to its end. `leave_one_out` refits such "
+        "rows."
+    )

@@ -1,10 +1,10 @@
-"""The dual path of one row: its dual variable falls to zero while all others stay optimal.
+"""Segments of a dual path: one dual variable falls to zero while all other rows stay optimal.
 
 In signed coordinates (``alpha`` and ``g = y f - 1``) the solution is piecewise linear in
 ``t = alpha_p(0) - alpha_p``. A segment ends where a row changes its kind:
 
 ========  ====================  ==============  =====================
-kind      moving coordinate     its interval    leaves the interval
+kind      moving coordinate     its interval    on leaving it
 ========  ====================  ==============  =====================
 ZERO      g, alpha = 0          [0, inf)        becomes IN_BOUND
 IN_BOUND  alpha, g = 0          [0, C]          becomes ZERO, BOUNDED
@@ -12,14 +12,14 @@ BOUNDED   g, alpha = C          (-inf, 0]       becomes IN_BOUND
 PARKED    g, 0 < alpha < C      [0, 0]          becomes IN_BOUND
 ========  ====================  ==============  =====================
 
-A PARKED row lies in the affine hull of the IN_BOUND ones, so that its margin stays at 1 and its
-dual variable is left alone until one of them goes.
+A PARKED row lies in the affine hull of the IN_BOUND rows. Its margin therefore stays at 1, and its
+dual variable does not change until one of them leaves.
 
-The tableau P of a base set maps a change of what is fixed at the base (g of base rows, alpha of the
-others) to a change of what moves there. A path keeps the list D of rows that are IN_BOUND now but
-not in the base, or the reverse. If p is not in the base, ``P_DD c = P_Dp`` and the direction is
-``P_:D c - P_:p``; if it is, p is put before D, the right-hand side is ``-e_p`` and the direction
-``P_:D c``. The rows of D themselves move by ``c``.
+The tableau P of a base set maps changes of what is fixed at the base (g of base rows, alpha of the
+others) to changes of what moves there. A path stores the list D of rows that are IN_BOUND now but
+not in the base, or the reverse. If p is not in the base, the path solves ``P_DD c = P_Dp``, and its
+direction is ``P_:D c - P_:p``. If p is in the base, it is put before D, the right-hand side is
+``-e_p``, and the direction is ``P_:D c``. The rows of D themselves move by ``c``.
 """
 
 from typing import NamedTuple
@@ -32,31 +32,31 @@ from span_hpo.solver import ALPHA_ROUNDING
 ZERO, IN_BOUND, BOUNDED, PARKED, REMOVED = 0, 1, 2, 3, 4
 ERROR, SUCCESS, END, NEEDS_COLUMN, LONG, LOST = 1, 2, 3, 4, 5, 6
 
-MOST_CHANGED = 80  # rows in D before the tableau is made anew
-MOST_SEGMENTS = 150  # segments before the tableau is made anew
-_STILL = 1e-11  # a coordinate that moves slower than this, in units of alpha_p, stands still
-_TOUCHING = 1e-12  # times alpha_p: distances from a bound below this tie, the faster row is first
-_NOTHING = 1e-300  # a room that is not there
-_FINISHED = 1e-10  # relative to alpha_p: what may be left of it at the end of its path
-_NEGATIVE_SPAN = -1e-9  # a squared span below this, in units of the tableau: precision is lost
-_SPAN_ROUNDING = 1e-11  # of a squared span, in the same units, where it is part of a proof
-_LEAST_BEYOND = 1e-3  # relative to alpha_p: how far beyond it a certificate must reach
-_CLEAR = 1e-9  # what a margin must be away from 0 before a path stops for it
+MOST_CHANGED = 80  # largest number of rows in D before a new tableau is made
+MOST_SEGMENTS = 150  # largest number of segments before a new tableau is made
+_STILL = 1e-11  # speed, per unit of alpha_p, below which a coordinate counts as standing still
+_TOUCHING = 1e-12  # distance from a bound, relative to alpha_p, that counts as a tie
+_NOTHING = 1e-300  # least room in a quotient, which avoids a division by zero
+_FINISHED = 1e-10  # remainder of alpha_p, relative to alpha_p, that ends a path
+_NEGATIVE_SPAN = -1e-9  # squared span, in units of the tableau, below which precision is lost
+_SPAN_ROUNDING = 1e-11  # rounding of a squared span in a proof, in units of the tableau
+_LEAST_BEYOND = 1e-3  # least distance beyond alpha_p = 0 for a certificate, relative to alpha_p
+_CLEAR = 1e-9  # least distance of a margin from 0 for a path to stop
 
 
 class TableauColumns(NamedTuple):
-    """Columns of a tableau; its rows are in tableau order, base rows first.
+    """Columns of a tableau, whose rows are in tableau order, base rows first.
 
     Attributes
     ----------
     n_base
         Number of base rows.
     y, costs, alpha
-        Of the rows, shape (n,); dual variables at the base.
+        Labels, costs and dual variables of the rows at the base, shape (n,).
     slot
-        Where the column of each row is in `columns`, -1 if it is not there, shape (n,).
+        Position of the column of each row in `columns`, or -1 if it is not there, shape (n,).
     columns
-        The columns, one in each row of this array, shape (m, w) with w <= n: rows beyond w are far
+        The columns, stored as rows of this array, shape (m, w) with w <= n. Rows beyond w are far
         from their margins, and no path watches them.
     """
 
@@ -74,29 +74,32 @@ class Paths(NamedTuple):
     Attributes
     ----------
     row
-        The removed row p, shape (k,).
+        Position of the removed row p in tableau order, shape (k,).
     own, own_square
-        Its column of the tableau, shape (k, w), and ``P_pp``, shape (k,).
+        Column of p in the tableau, shape (k, w), and ``P_pp``, shape (k,).
     watched
-        Number of leading rows that are watched, shape (k,).
+        Number of leading rows that each path watches, shape (k,).
     whole, remaining
-        What ``alpha_p`` was in the fit, and what is left of it, shape (k,).
+        Dual variable ``alpha_p`` in the fit, and what is left of it now, shape (k,).
     start_margin, margin
-        ``y_p f(x_p)`` at the base and now, shape (k,).
+        Margin ``y_p f(x_p)`` at the base and now, shape (k,).
     value, lower, upper, kind
-        Moving coordinate of every row, its interval and its kind, shape (k, w).
+        Moving coordinate of every row, the ends of its interval and its kind, shape (k, w).
     changed, n_changed
-        The list D of every path, shape (k, MOST_CHANGED), and its length.
+        The list D of every path, shape (k, MOST_CHANGED), and its length, shape (k,).
     n_in_bound
         Number of IN_BOUND rows, shape (k,).
     segments
-        Segments since the tableau was made, shape (k,).
+        Number of segments since the tableau was made, shape (k,).
     outcome
-        Why the path stands still: ERROR or SUCCESS (proven, up to the check of the state),
-        END (alpha_p is 0), NEEDS_COLUMN (of `wanted`), LONG or LOST.
+        Why the path has stopped, shape (k,): ERROR or SUCCESS (proven, if the state passes its
+        check), END (``alpha_p`` is 0), NEEDS_COLUMN (of the row `wanted`), LONG (a new tableau is
+        needed) or LOST (precision is lost).
+    wanted
+        Position of the row whose column the path needs, shape (k,).
     bound, beyond, weight
-        For SUCCESS: the lower bound of ``y_p f^p(x_p)`` if the state is optimal, and ``s`` and
-        ``L sum_j |lambda_j|`` of the certificate, shape (k,).
+        For SUCCESS: the lower bound of ``y_p f^p(x_p)`` that holds if the state is optimal, and
+        ``s`` and ``L sum_j |lambda_j|`` of the certificate, shape (k,).
     """
 
     row: IndexArray
@@ -123,7 +126,7 @@ class Paths(NamedTuple):
 
 
 def dual_variables(table: TableauColumns, paths: Paths, k: int) -> FloatArray:
-    """Return alpha of the watched rows where path k stands."""
+    """Return the dual variables of the watched rows where path k stands."""
     kind, p = paths.kind[k], paths.row[k]
     width = len(kind)
     alpha: FloatArray = (
@@ -139,15 +142,15 @@ def dual_variables(table: TableauColumns, paths: Paths, k: int) -> FloatArray:
 def _direction(
     table: TableauColumns, paths: Paths, k: int, block: FloatArray
 ) -> tuple[FloatArray, float, bool]:
-    """Return how watched rows move, how fast the margin of p falls, and if that could be solved.
+    """Return how the watched rows move, how fast the margin of p falls, and if both are valid.
 
-    `block` holds the columns of p and of D, as far as rows are watched.
+    `block` holds the columns of p and D, restricted to the watched rows.
     """
     p, m = paths.row[k], paths.n_changed[k]
     in_base = p < table.n_base
     c = np.zeros(m + 1)
     c[0] = -1.0
-    # The rows of the system: D, and before it p if it is in the base.
+    # The system has the rows of D, preceded by p if p is in the base.
     start = 0 if in_base else 1
     rows = np.empty(m + 1, dtype=np.intp)
     rows[0] = p
@@ -160,7 +163,7 @@ def _direction(
         rhs = c.copy() if in_base else block[0][rows]
         try:
             c[start:] = np.linalg.solve(system, rhs)
-        except Exception:  # noqa: BLE001  all that Numba can catch: the system is singular
+        except Exception:  # noqa: BLE001  Numba catches nothing narrower: the system is singular
             return c, 0.0, False
     direction = c @ block
     if len(rows) > 0:
@@ -168,10 +171,10 @@ def _direction(
     if in_base:
         fall = -c[0]
     else:
-        # Row p of the tableau is its column, with the other sign in the base rows.
+        # Row p of the tableau equals column p, with the opposite sign in the base rows.
         signed = np.where(rows < table.n_base, -c[1:], c[1:])
         fall = paths.own_square[k] - (signed * block[0][rows]).sum()
-    # What is left below zero is rounding: p lies in the hull.
+    # A value slightly below zero is rounding: p lies in the hull.
     return direction, max(fall, 0.0), fall >= _NEGATIVE_SPAN
 
 
@@ -182,7 +185,7 @@ def _rates(
     upper: FloatArray,
     least_room: float,
 ) -> FloatArray:
-    """Return how fast each row uses up the room that it has; not positive if it stands still."""
+    """Return how fast each row uses up its room; a row that stands still has no positive rate."""
     return np.maximum(
         (direction - _STILL) / np.maximum(upper - value, least_room),
         (-direction - _STILL) / np.maximum(value - lower, least_room),
@@ -196,7 +199,7 @@ def _first_event(
     upper: FloatArray,
     touching: float,
 ) -> tuple[int, float]:
-    """Return who is first at the end of its interval, and how far that is; infinity if nobody."""
+    """Return the row that first reaches the end of its interval, and the step, or infinity."""
     rate = _rates(direction, value, lower, upper, touching)
     first = int(rate.argmax())
     if rate[first] <= 0:
@@ -216,11 +219,11 @@ def _certify(
     lower: FloatArray,
     upper: FloatArray,
 ) -> bool:
-    """Try the direction as the lambda of the success certificate, as far as the box allows."""
+    """Try the success certificate whose lambda is the direction, as far as the box allows."""
     margin, remaining, n = paths.margin[k], paths.remaining[k], table.n_base
     fall += _SPAN_ROUNDING
     if margin - 2 * remaining * fall <= _CLEAR:
-        return False  # not even with L = 2 alpha_p, the best choice
+        return False  # even the best choice, L = 2 alpha_p, proves nothing
     in_bound = paths.kind[k, :n] == IN_BOUND
     rate = _rates(direction[:n], value[:n], lower[:n], upper[:n], _NOTHING)
     fastest = np.where(in_bound, rate, 0.0).max()
@@ -242,11 +245,12 @@ def _certify(
 
 
 def _change_kind(table: TableauColumns, paths: Paths, k: int, row: int, ahead: bool) -> int:
-    """Let a row that is at the end of its interval change its kind, and D with it.
+    """Change the kind of a row that has reached the end of its interval, and update D.
 
     Returns
     -------
-    Its place in D: where it was, and the last one is now; or at the end, if it is new.
+    The place of the row in D. A row that was in D is removed, and the last row of D takes its
+    place; any other row is added at the end.
     """
     if paths.kind[k, row] == IN_BOUND:
         paths.n_in_bound[k] -= 1
@@ -286,7 +290,7 @@ def _follow(
 ) -> int:
     """Follow one path, and return its outcome.
 
-    `memory` has room for the columns of p and D; they are kept there in one piece for fast
+    `memory` has room for the columns of p and D, which are stored there in one piece for fast
     products.
     """
     p, count, whole = paths.row[k], paths.watched[k], paths.whole[k]
@@ -294,7 +298,7 @@ def _follow(
     finished = _FINISHED * whole + ALPHA_ROUNDING * table.alpha.max()
     D = paths.changed[k]
     memory[:count] = paths.own[k, :count]
-    loaded = 0  # how many columns of D are in the memory
+    loaded = 0  # number of columns of D in the memory
     while True:
         m = paths.n_changed[k]
         while loaded < m:
@@ -307,7 +311,7 @@ def _follow(
             ]
         sliding = paths.n_in_bound[k] == 0
         if sliding:
-            # Nobody is inside: the offset goes towards -y_p, and alpha stays.
+            # No row is in-bound: the offset moves towards -y_p, and alpha does not change.
             direction, fall = -table.y[p] * table.y[:count], 1.0
         else:
             block = memory[: (m + 1) * count].reshape(m + 1, count)
@@ -332,7 +336,7 @@ def _follow(
             return END
         place = _change_kind(table, paths, k, first, direction[first] > 0)
         if place < m:
-            # The last column takes the place of the one that is gone.
+            # The last column takes the place of the one that has left.
             memory[(place + 1) * count : (place + 2) * count] = memory[m * count : (m + 1) * count]
             loaded = m - 1
         if not complete and paths.margin[k] <= -_CLEAR:

@@ -1,15 +1,15 @@
-"""The tableau of a base set: how all rows answer when one of them moves.
+"""The tableau of a base set: how all rows respond when one of them moves.
 
-About the centroid of the base rows I, with ``H = L L'`` of `span_hpo.solver.centred_gram`, the Gram
-matrix ``G`` and ``Z = L^-1 G_IO`` for the other rows O, the columns are
+The columns are computed about the centroid of the base rows I, with ``H = L L'`` of
+`span_hpo.solver.centred_gram`, the Gram matrix ``G`` and ``Z = L^-1 G_IO`` for the other rows O:
 
-- of a base row i, whose g changes by 1, with ``z = L^-1 (e_i - 1/n)``: ``alpha_I`` changes by
-  ``L'^-1 z`` and ``g_O`` by ``Z'z + 1/n``;
-- of another row k, whose alpha changes by 1, with ``z = Z_k``: ``alpha_I`` changes by
-  ``-(L'^-1 z + 1/n)`` and ``g_O`` by ``G_Ok - Z'z``;
+- If g of a base row i changes by 1, then ``alpha_I`` changes by ``L'^-1 z`` and ``g_O`` by
+  ``Z'z + 1/n``, with ``z = L^-1 (e_i - 1/n)``.
+- If alpha of another row k changes by 1, then ``alpha_I`` changes by ``-(L'^-1 z + 1/n)`` and
+  ``g_O`` by ``G_Ok - Z'z``, with ``z = Z_k``.
 
-each with the sign ``y_i y_k``. Kernel values are divided by a power of two, `unit`, that makes the
-distances about 1, and dual variables multiplied by it.
+The entry of row j in the column of row i has the sign ``y_i y_j``. Kernel values are divided by
+`unit`, a power of two that makes the distances about 1, and dual variables are multiplied by it.
 """
 
 import math
@@ -35,11 +35,11 @@ from span_hpo.loo.path.segments import (
 from span_hpo.runtime import BoolArray, FloatArray, IndexArray, runs_machine_code
 from span_hpo.solver import CentredGram, Problem, factored_gram, independent_rows, solve_triangular
 
-_LEAST_SQUARE = 1e-290  # squared distances below this are zero
+_LEAST_SQUARE = 1e-290  # least squared distance in a quotient, which avoids a division by zero
 _NEAR = 1e-12  # squared distances below this, relative to the largest kernel value, are rounding
-_ON_MARGIN = 1e-9  # rows this close to margin 1 are always watched
-_PATHS_FOR_THREADS = 32  # fewer are done before threads have started
-_HULL_CHANGES = 3.0  # base rows that may leave on a path, and take part of the hull along
+_ON_MARGIN = 1e-9  # rows whose margin is this close to 1 are always watched
+_PATHS_FOR_THREADS = 32  # least number of paths for which threads are started
+_HULL_CHANGES = 3.0  # number of base rows that are assumed to leave the hull along a path
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +53,10 @@ class PathState:
     excess
         ``g = y f - 1``, shape (l,).
     in_bound
-        Mask of the rows strictly inside their box, or just arrived at an end of it with margin 1;
-        without the removed row of a path that has begun.
+        Mask of the rows that are strictly inside their box, or have just reached an end of it with
+        margin 1, shape (l,). The removed row of a path that has begun is left out.
     gram
-        Factor of these rows, if it is known.
+        Factored Gram matrix of the in-bound rows, if it is known.
     """
 
     alpha: FloatArray
@@ -66,29 +66,29 @@ class PathState:
 
 
 class Tableau:
-    """Paths that start from one state, with the columns that they share.
+    """The tableau of one state, with the columns that all paths from this state share.
 
     Parameters
     ----------
     problem
         Kernel, labels and costs.
     state
-        Where the paths start; at least one row is inside.
+        State at which the paths start; at least one row must be in-bound.
 
     Attributes
     ----------
     rows
-        The rows that take part, in tableau order: base rows, then the others, those first whose
-        margin is most likely to become 1.
+        Indices of the rows that take part, in tableau order: base rows first, then the others,
+        beginning with those whose margin is most likely to become 1.
     centroid_distances
-        Distances of these rows from the centroid of the base rows.
+        Distances of the rows from the centroid of the base rows, in tableau order.
     unit
-        The unit of the kernel.
+        Unit of the kernel, a power of two.
 
     Raises
     ------
     SolverError
-        If the kernel is seen not to be positive semi-definite.
+        If the kernel turns out not to be positive semi-definite.
     """
 
     def __init__(self, problem: Problem, state: PathState) -> None:
@@ -142,18 +142,18 @@ class Tableau:
     def watched(self, removed: IndexArray, watch: str) -> IndexArray:
         """Return how many leading rows the path of each removed row should watch.
 
-        A path that lowers ``y_p f(x_p)`` by `drop` changes the weight vector by about
-        ``sqrt(alpha_p drop)``, and the margin of a row by at most that times its distance from the
-        hull; rows whose margin is further from 1 can be left out. An estimate: the hull changes on
-        the way.
+        A path that lowers ``y_p f(x_p)`` by ``drop`` changes the weight vector by about
+        ``sqrt(alpha_p drop)``, and the margin of a row by at most that amount times its distance
+        from the hull. Rows whose margin is farther from 1 can be left out. This is an estimate,
+        because the hull changes along the path.
 
         Parameters
         ----------
         removed
-            Removed rows.
+            Indices of the removed rows, shape (k,).
         watch
-            "class": the drop is what leads to a margin of 0; "end": ``alpha_p`` times the squared
-            distance of p; "all": every row.
+            What to watch for: "class" assumes the drop that makes the margin 0, "end" a drop of
+            ``alpha_p`` times the squared distance of p, and "all" watches every row.
         """
         alpha = self.state.alpha[removed]
         if watch == "class":
@@ -166,16 +166,17 @@ class Tableau:
         return np.maximum(count, self.table.n_base)
 
     def paths(self, removed: IndexArray, whole: FloatArray, watched: IndexArray) -> Paths:
-        """Return the start of some paths.
+        """Return paths at their start.
 
         Parameters
         ----------
         removed
-            Removed rows, shape (k,).
+            Indices of the removed rows, shape (k,).
         whole
-            What their dual variables were in the fit, shape (k,).
+            Dual variables of the removed rows in the fit, shape (k,).
         watched
-            How many leading rows each path watches, shape (k,); never more than in calls before.
+            Number of leading rows that each path watches, shape (k,); never more than in earlier
+            calls.
         """
         count, n, width = len(removed), self.table.n_base, int(watched.max())
         if not self._filled:
@@ -222,7 +223,7 @@ class Tableau:
         *,
         threads: int = 1,
     ) -> None:
-        """Follow the paths to their outcomes, making the columns that they ask for."""
+        """Follow the paths to their outcomes, and compute the columns that they need."""
 
         def follow(part: IndexArray) -> None:
             follow_paths(self.table, paths, part, complete, most_segments)
@@ -232,7 +233,7 @@ class Tableau:
             if threads > 1 and len(todo) >= _PATHS_FOR_THREADS and runs_machine_code():
                 parts = [todo[start::threads] for start in range(threads)]
                 with ThreadPoolExecutor(threads) as pool:
-                    # They share the columns, and write into different rows of the arrays.
+                    # The parts share the columns, and write to different rows of the arrays.
                     list(pool.map(follow, parts))
             else:
                 follow(todo)
@@ -241,7 +242,7 @@ class Tableau:
                 self._add(np.unique(paths.wanted[todo]), paths.own.shape[1])
 
     def _add(self, wanted: IndexArray, width: int) -> None:
-        """Make columns to be shared, as far as the present paths need them."""
+        """Compute columns to be shared by all paths, up to the given width."""
         start, end = self._filled, self._filled + len(wanted)
         columns = self.table.columns
         if end > len(columns):
@@ -253,7 +254,7 @@ class Tableau:
         self._filled = end
 
     def _columns(self, wanted: IndexArray, width: int) -> FloatArray:
-        """Return the columns of some rows, one in each row of the result, shape (m, width)."""
+        """Return the columns of some rows, stored as the rows of an array, shape (m, width)."""
         n, L, y = self.table.n_base, self._gram.L, self.table.y
         in_base = wanted < n
         z = np.empty((n, len(wanted)), order="F")
@@ -288,11 +289,12 @@ class Tableau:
 
 
 def _base(problem: Problem, state: PathState) -> tuple[IndexArray, IndexArray, CentredGram]:
-    """Choose the base: rows inside of which none is in the hull of the others.
+    """Choose the base: in-bound rows of which none lies in the affine hull of the others.
 
     Returns
     -------
-    The base rows, the rows inside that lie in their hull, and the factor of the base rows.
+    The base rows, the in-bound rows that lie in their hull, and the factored Gram matrix of the
+    base rows.
     """
     in_bound = np.flatnonzero(state.in_bound)
     gram = state.gram or factored_gram(problem.K.block(in_bound, in_bound))
