@@ -1,4 +1,4 @@
-"""Bounds and estimates of the leave-one-out error from one fit, beside the span-rule."""
+"""Classical bounds and estimates of the leave-one-out error from one fit."""
 
 from span_hpo.bounds.classical import (
     EnclosingBall,

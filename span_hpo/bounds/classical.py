@@ -1,11 +1,11 @@
-"""Bounds and estimates of the leave-one-out error from one fit, beside the span-rule.
+"""Classical bounds and estimates of the leave-one-out error from one fit.
 
-Each is a function of a `DualSolution` and returns a share of the rows. Rows with cost 0, which take
-no part in the fit, are errors of all of them where the fit classifies them wrongly.
+Each of them is a function of a `DualSolution` that returns a share of the rows. A row with cost 0,
+which takes no part in the fit, always counts as an error if the fit misclassifies it.
 
-None of them is a proof for weighted fits (each says why); `leave_one_out` proves what it tells in
-`LeaveOneOut.error_bounds`. Where a fit has several solutions, as with equal rows, they are about
-the one that was found.
+None of them is a proof for weighted fits; each docstring says why. The bounds that are proven are
+in `LeaveOneOut.error_bounds`. Where a problem has several solutions, as with equal rows, these
+functions describe the solution that was found.
 """
 
 from dataclasses import dataclass
@@ -25,18 +25,19 @@ from span_hpo.solver import (
     one_class_weights,
 )
 
-_BALL_TOLERANCE = 1e-6  # of squared distances from the centre, relative to the largest between rows
+_BALL_TOLERANCE = 1e-6  # tolerance of squared distances, relative to the largest between two rows
 
 
 def support_vectors(solution: DualSolution) -> float:
-    """Return ``n / l``: a row that is no support vector is classified as before.
+    """Return the share ``n / l`` of the support vectors.
 
-    A bound wherever the offset is unique.
+    This is a bound wherever the offset is unique, because the removal of any other row does not
+    change the fit.
 
     Parameters
     ----------
     solution
-        A fit.
+        Solution of a two-class problem, as `solve` returns it.
 
     Returns
     -------
@@ -45,6 +46,15 @@ def support_vectors(solution: DualSolution) -> float:
     References
     ----------
     Vapnik, "Statistical learning theory", 1998.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from span_hpo import Problem, bounds, solve
+    >>> x = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 6.0])
+    >>> solution = solve(Problem(np.outer(x, x), [-1, -1, -1, 1, 1, 1], costs=[0.2] * 6))
+    >>> round(bounds.support_vectors(solution), 3)
+    0.667
     """
     return float(np.mean((solution.alpha > 0) | _is_outside_and_wrong(solution)))
 
@@ -52,12 +62,12 @@ def support_vectors(solution: DualSolution) -> float:
 def jaakkola_haussler(solution: DualSolution) -> float:
     """Return ``mean[alpha_p K_pp - y_p f(x_p) >= 0]``.
 
-    A bound for fits without an offset, an estimate otherwise.
+    This is a bound for fits without an offset, and an estimate otherwise.
 
     Parameters
     ----------
     solution
-        A fit.
+        Solution of a two-class problem, as `solve` returns it.
 
     Returns
     -------
@@ -66,6 +76,15 @@ def jaakkola_haussler(solution: DualSolution) -> float:
     References
     ----------
     Jaakkola and Haussler, "Probabilistic kernel regression models", 1999.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from span_hpo import Problem, bounds, solve
+    >>> x = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 6.0])
+    >>> solution = solve(Problem(np.outer(x, x), [-1, -1, -1, 1, 1, 1], costs=[0.2] * 6))
+    >>> round(bounds.jaakkola_haussler(solution), 3)
+    0.333
     """
     K_pp = solution.problem.K.diagonal()
     margins = solution.problem.y * solution.decision_values
@@ -75,15 +94,16 @@ def jaakkola_haussler(solution: DualSolution) -> float:
 def opper_winther(solution: DualSolution) -> float:
     """Return ``mean[alpha_p / (K_SV^-1)_pp >= 1]`` over the kernel matrix of the support vectors.
 
-    An estimate, which assumes that the support vectors stay the same, that all of them are at the
-    margin, and that there is no offset. ``1 / (K_SV^-1)_pp`` is the squared distance of a row from
-    the linear span of the others, which is the affine hull of these and the origin. Time and memory
-    grow with the third and second power of the support vectors, whatever the memory limit.
+    This is an estimate, which assumes that the support vectors stay the same, that all of them are
+    at the margin, and that there is no offset. ``1 / (K_SV^-1)_pp`` is the squared distance of a
+    row from the linear span of the others, which is the affine hull of these and the origin. Time
+    grows with the third power of the number of support vectors and memory with the second,
+    regardless of the memory limit.
 
     Parameters
     ----------
     solution
-        A fit.
+        Solution of a two-class problem, as `solve` returns it.
 
     Returns
     -------
@@ -97,6 +117,17 @@ def opper_winther(solution: DualSolution) -> float:
     References
     ----------
     Opper and Winther, "Gaussian processes and SVM: mean field and leave-one-out", 2000.
+
+    Examples
+    --------
+    The support vectors 1 and 2 have ``alpha = 1/3`` and the squared distances 1.1 and 5.5.
+
+    >>> import numpy as np
+    >>> from span_hpo import Problem, bounds, solve
+    >>> x = np.array([0.0, 1.0, 3.0, 4.0])
+    >>> solution = solve(Problem(np.outer(x, x) + np.eye(4), [-1, -1, 1, 1], costs=[1.0] * 4))
+    >>> bounds.opper_winther(solution)
+    0.25
     """
     support = rows_of(solution.alpha)
     with_origin = np.zeros((len(support) + 1, len(support) + 1))
@@ -110,15 +141,15 @@ def opper_winther(solution: DualSolution) -> float:
 def xi_alpha(solution: DualSolution, *, spread: float | None = None) -> float:
     """Return ``mean[2 alpha_p R^2 + xi_p >= 1]`` with ``xi_p = max(0, 1 - y_p f(x_p))``.
 
-    A bound if all costs are equal and some row is in-bound; with weights an estimate.
+    This is a bound if all costs are equal and some row is in-bound, and an estimate otherwise.
 
     Parameters
     ----------
     solution
-        A fit.
+        Solution of a two-class problem, as `solve` returns it.
     spread
-        ``R^2`` with ``c <= K(x, x') <= c + R^2`` for some c; by default the least that holds for
-        the rows of the fit, their largest kernel value less their smallest.
+        Value of ``R^2`` such that ``c <= K(x, x') <= c + R^2`` for some c. The default is the least
+        value for the rows of the fit: their largest kernel value minus their smallest.
 
     Returns
     -------
@@ -133,6 +164,15 @@ def xi_alpha(solution: DualSolution, *, spread: float | None = None) -> float:
     ----------
     Joachims, "Estimating the generalization performance of an SVM efficiently", 2000; Yang et al.,
     "Confirming robustness of fuzzy support vector machine via xi-alpha bound", 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from span_hpo import Problem, bounds, solve
+    >>> x = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 6.0])
+    >>> solution = solve(Problem(np.outer(x, x), [-1, -1, -1, 1, 1, 1], costs=[0.2] * 6))
+    >>> round(bounds.xi_alpha(solution), 3)
+    0.667
     """
     if spread is None:
         least, largest = entry_range(solution.problem.K)
@@ -146,27 +186,27 @@ def xi_alpha(solution: DualSolution, *, spread: float | None = None) -> float:
 def span_bound(solution: DualSolution, *, diameter: float | None = None) -> float:
     """Return ``(S sum_p max(D, 1 / sqrt(C_p)) alpha_p + k + m) / l``.
 
-    The sum is over the in-bound rows p that have a box span (`span_exists`), S is the largest of
-    these, k counts the other in-bound rows, m the bounded ones, and D is the diameter of the
-    smallest ball that holds all rows. It may exceed 1. Theorem 1 of the paper, whose Lemma 2 can
-    fail where a fit without p has no in-bound row: no proof then.
+    The sum is over the in-bound rows p that have a box span (see `span_exists`), S is the largest
+    of these spans, k is the number of other in-bound rows, m is the number of bounded rows, and D
+    is the diameter of the smallest ball that holds all rows. This is Theorem 1 of the paper. Its
+    Lemma 2 can fail if a fit without p has no in-bound row, and the value is not proven then.
 
     Parameters
     ----------
     solution
-        A fit.
+        Solution of a two-class problem, as `solve` returns it.
     diameter
-        D, if it is known: it depends on the kernel only (`enclosing_ball`).
+        Diameter D, if it is known already. It depends only on the kernel; see `enclosing_ball`.
 
     Returns
     -------
-    Share of all rows, if below 1.
+    Bound on the share of errors, which may exceed 1.
 
     Raises
     ------
     ValueError
-        If `diameter` is not a number of at least 0, or is not given for a kernel matrix that does
-        not fit into memory.
+        If `diameter` is not a number of at least 0, or if it is not given and the kernel matrix is
+        not in memory.
     SolverError
         If the kernel is not positive semi-definite, or a quadratic program cannot be solved.
 
@@ -174,10 +214,21 @@ def span_bound(solution: DualSolution, *, diameter: float | None = None) -> floa
     ----------
     Sarafis, Diou and Delopoulos, "Span error bound for weighted SVM with applications in
     hyperparameter selection", Theorem 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from span_hpo import Problem, bounds, solve
+    >>> x = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 6.0])
+    >>> solution = solve(Problem(np.outer(x, x), [-1, -1, -1, 1, 1, 1], costs=[0.2] * 6))
+    >>> round(bounds.span_bound(solution), 3)
+    0.533
     """
     problem, alpha = solution.problem, solution.alpha
     if diameter is None and not is_held(problem.K):
-        raise ValueError("`diameter` must be given where the kernel matrix is not in memory.")
+        raise ValueError(
+            "`diameter` must be given for a kernel matrix that is not in memory, got None."
+        )
     if diameter is None:
         diameter = enclosing_ball(problem.K).diameter
     else:
@@ -196,9 +247,18 @@ class EnclosingBall:
     Attributes
     ----------
     squared_radius
-        ``R^2 = max_beta sum_i beta_i K_ii - beta' K beta`` over ``sum(beta) = 1, beta >= 0``.
+        Squared radius, ``R^2 = max_beta sum_i beta_i K_ii - beta' K beta`` over
+        ``sum(beta) = 1, beta >= 0``.
     weights
-        The maximum ``beta``, shape (l,): its centre is ``sum_i beta_i x_i``.
+        Maximiser ``beta``, shape (l,). The centre of the ball is ``sum_i beta_i x_i``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from span_hpo import bounds
+    >>> ball = bounds.EnclosingBall(squared_radius=4.0, weights=np.array([0.5, 0.5]))
+    >>> ball.radius, ball.diameter
+    (2.0, 4.0)
     """
 
     squared_radius: float
@@ -206,20 +266,21 @@ class EnclosingBall:
 
     @property
     def radius(self) -> float:
-        """R."""
+        """The radius ``R``."""
         return float(np.sqrt(self.squared_radius))
 
     @property
     def diameter(self) -> float:
-        """``D = 2 R``."""
+        """The diameter ``D = 2 R``."""
         return 2 * self.radius
 
 
 def enclosing_ball(K: Any) -> EnclosingBall:
     """Return the smallest ball around the rows of a kernel matrix.
 
-    LIBSVM's one-class problem on ``Q_ij = K_ij - (K_ii + K_jj) / 2``, half the negative squared
-    distance, which on the simplex has the same minimum as the ball for every kernel.
+    The ball is the solution of LIBSVM's one-class problem with ``Q_ij = K_ij - (K_ii + K_jj) / 2``,
+    half the negative squared distance. On the simplex, this problem has the same minimum as that of
+    the ball, for every kernel.
 
     Parameters
     ----------
@@ -228,14 +289,25 @@ def enclosing_ball(K: Any) -> EnclosingBall:
 
     Returns
     -------
-    Radius and centre.
+    The ball, with its radius and the weights of its centre.
 
     Raises
     ------
     TypeError, ValueError
-        If K is no kernel matrix, or one that does not fit into memory.
+        If K is not a kernel matrix, or does not fit into memory.
     SolverError
         If K is not positive semi-definite, or LIBSVM does not finish.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from span_hpo import bounds
+    >>> x = np.array([0.0, 1.0, 3.0, 4.0])
+    >>> ball = bounds.enclosing_ball(np.outer(x, x))
+    >>> round(ball.radius, 3)
+    2.0
+    >>> ball.weights.round(3).tolist()
+    [0.5, 0.0, 0.0, 0.5]
     """
     blocks: KernelBlocks = as_kernel_blocks(K)
     if not len(blocks):
@@ -250,12 +322,12 @@ def enclosing_ball(K: Any) -> EnclosingBall:
     if float(Q.max()) > INDEFINITE * size:
         raise SolverError(
             "The kernel matrix is not positive semi-definite (a squared distance is "
-            f"{-2 * float(Q.max()):.3g}), so that there is no ball."
+            f"{-2 * float(Q.max()):.3g}), so there is no enclosing ball."
         )
     if farthest <= np.finfo(float).eps * size:  # all rows are the same
         return EnclosingBall(0.0, read_only(np.full(len(Q), 1 / len(Q))))
     Q /= farthest
-    Q += 1.0  # within 0 and 1, as LIBSVM's single precision likes it
+    Q += 1.0  # between 0 and 1, which suits LIBSVM's single precision
     weights = one_class_weights(Q, _BALL_TOLERANCE, DEFAULT_MAX_ITER)
     used = rows_of(weights)
     beta = weights[used]
@@ -265,7 +337,7 @@ def enclosing_ball(K: Any) -> EnclosingBall:
 
 
 def _is_outside_and_wrong(solution: DualSolution) -> BoolArray:
-    """Tell which rows have no part in the fit and are misclassified by it."""
+    """Return a mask of the rows that take no part in the fit and are misclassified by it."""
     problem = solution.problem
     is_wrong: BoolArray = (problem.costs == 0) & (problem.y * solution.decision_values <= 0)
     return is_wrong
