@@ -1,4 +1,4 @@
-"""Probabilities of the classes from decision values, calibrated on leave-one-out values."""
+"""Class probabilities from decision values, calibrated on leave-one-out values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,22 +10,22 @@ from span_hpo.loo import LeaveOneOut
 from span_hpo.runtime import FloatArray, IndexArray, rows_of, weighted_mean
 from span_hpo.solver import n_classes_of, pairs_of, rows_of_pairs
 
-_PLATT_STEPS = 100
-_PLATT_GRADIENT = 1e-10  # largest gradient of the mean cross-entropy, for values of unit size
-_PLATT_STEP = 1e-10  # shortest step of the line search, relative to Newton's
-_PLATT_RIDGE = 1e-12  # keeps the Hessian regular where all values agree
-_TIE = 1e-9  # relative: by how much the probability of the predicted class exceeds an equal one
+_PLATT_STEPS = 100  # largest number of Newton steps
+_PLATT_GRADIENT = 1e-10  # gradient of the mean cross-entropy that ends the fit, for unit values
+_PLATT_STEP = 1e-10  # shortest step of the line search, relative to the Newton step
+_PLATT_RIDGE = 1e-12  # ridge that keeps the Hessian regular where all values agree
+_TIE = 1e-9  # relative amount by which the predicted class exceeds an equally probable one
 
 
 @dataclass(frozen=True)
 class PlattSigmoid:
-    """``P(y = +1 | f) = sigma(slope f + offset)``."""
+    """Platt's sigmoid, ``P(y = +1 | f) = sigma(slope f + offset)``."""
 
     slope: float
     offset: float
 
     def log_odds(self, f: FloatArray) -> FloatArray:
-        """Return ``slope f + offset``."""
+        """Return the log-odds of the positive class, ``slope f + offset``."""
         return self.slope * f + self.offset
 
     def probability(self, f: FloatArray) -> FloatArray:
@@ -35,12 +35,12 @@ class PlattSigmoid:
 
 
 def platt_sigmoid(y: FloatArray, f: FloatArray, w: FloatArray) -> PlattSigmoid:
-    """Fit a sigmoid that does not fall to decision values.
+    """Fit a non-decreasing sigmoid to decision values.
 
-    Minimises over ``slope >= 0`` the weighted cross-entropy with the targets
-    ``(N+ + 1)/(N+ + 2)`` and ``1/(N- + 2)`` instead of 1 and 0, where N+ and N- are the weights of
-    the two classes, scaled so that all weights have mean 1. A damped Newton method on two
-    variables.
+    The sigmoid minimises the weighted cross-entropy over ``slope >= 0``, with the targets
+    ``(N+ + 1)/(N+ + 2)`` and ``1/(N- + 2)`` instead of 1 and 0. Here N+ and N- are the total
+    weights of the two classes, with weights scaled to a mean of 1. The minimum is found by a damped
+    Newton method in two variables.
 
     References
     ----------
@@ -72,7 +72,7 @@ def platt_sigmoid(y: FloatArray, f: FloatArray, w: FloatArray) -> PlattSigmoid:
         while (reached := cross_entropy(theta + step * direction)) > value:
             step /= 2
             if step < _PLATT_STEP:
-                break  # no step makes progress any more: rounding decides
+                break  # no step makes progress beyond rounding
         if reached > value:
             break
         theta, value = theta + step * direction, reached
@@ -88,19 +88,19 @@ def class_probabilities(
 ) -> FloatArray:
     """Return the probability of every class, shape (m, k).
 
-    Several classes are coupled from their pairs. Where the most probable class is not the one that
-    is predicted, because calibration has moved the border, it and all that are more probable get
-    the mean of their probabilities.
+    The probabilities of several classes are coupled from those of their pairs. If the predicted
+    class is not the most probable one, because calibration has moved the boundary, it and all more
+    probable classes get the mean of their probabilities.
 
     Parameters
     ----------
     sigmoids
-        Of every pair of classes.
+        Sigmoid of every pair of classes.
     values
-        Decision values, positive for the second class of a pair: shape (m,) of two classes, else
-        (m, pairs).
+        Decision values, positive for the second class of a pair: shape (m,) for two classes, and
+        (m, pairs) for more.
     predicted
-        Number of the class that is predicted for each row.
+        Number of the predicted class of each row, shape (m,).
 
     References
     ----------
@@ -114,7 +114,7 @@ def class_probabilities(
 
 
 def loo_sigmoids(loo: LeaveOneOut, weight: FloatArray) -> tuple[PlattSigmoid, ...]:
-    """Return a sigmoid of the leave-one-out values for every pair of classes."""
+    """Return the sigmoid of every pair of classes, fitted to the leave-one-out values."""
     y, values = loo.y, loo.decision_values
     if values.ndim == 1:
         return (platt_sigmoid(y, values, weight),)
@@ -127,13 +127,13 @@ def loo_sigmoids(loo: LeaveOneOut, weight: FloatArray) -> tuple[PlattSigmoid, ..
 def _coupled(sigmoids: Sequence[PlattSigmoid], values: FloatArray, n_classes: int) -> FloatArray:
     """Return the probabilities of the classes from those of their pairs, shape (m, k).
 
-    With ``r_ij`` the probability of class i among i and j, the p that minimises
-    ``sum_ij (r_ji p_i - r_ij p_j)^2`` with ``sum(p) = 1``.
+    With ``r_ij`` the probability of class i among i and j, the result p minimises
+    ``sum_ij (r_ji p_i - r_ij p_j)^2`` subject to ``sum(p) = 1``.
 
     Parameters
     ----------
     sigmoids
-        Of every pair.
+        Sigmoid of every pair of classes.
     values
         Decision values, positive for the second class of each pair, shape (m, pairs).
     n_classes
@@ -156,7 +156,7 @@ def _coupled(sigmoids: Sequence[PlattSigmoid], values: FloatArray, n_classes: in
 
 
 def _agreeing(probabilities: FloatArray, predicted: IndexArray) -> FloatArray:
-    """Return probabilities whose largest belongs to the class that is predicted."""
+    """Return probabilities that are largest for the predicted class."""
     for row in rows_of(probabilities.argmax(axis=1) != predicted):
         own = probabilities[row, predicted[row]]
         level = probabilities[row] >= own

@@ -1,12 +1,12 @@
-"""Losses of leave-one-out decision values; all are minimised.
+"""Losses of leave-one-out decision values, all of which are minimised.
 
 Every function takes labels ``y`` (-1 or +1), decision values ``f`` and weights ``w``, each of
 shape (l,), and returns one number. Means are weighted means, and a decision value of exactly 0 is
 an error for either class.
 
-Of k > 2 classes ``y`` holds their numbers and ``f`` one column for each pair. Metrics of classes
-look at what the pairs elect; the others are the mean over the pairs, each on the rows of its two
-classes.
+For k > 2 classes, ``y`` holds class numbers and ``f`` has one column for each pair. Metrics that
+need only classes look at the classes that the pairs elect. All other metrics are averaged over the
+pairs, each on the rows of its two classes.
 """
 
 import inspect
@@ -22,16 +22,16 @@ from span_hpo.calibration import platt_sigmoid
 from span_hpo.runtime import Array, FloatArray, real, weighted_mean
 from span_hpo.solver import is_wrong, rows_of_pairs, voted
 
-_SMOOTHNESS = 4.0  # slope of the sigmoid that replaces the step of the error
+_SMOOTHNESS = 4.0  # slope of the sigmoid that replaces the step function of the error
 
 
 def error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return ``mean(y f <= 0)``; of span-rule values, the span-rule."""
+    """Return the error ``mean(y f <= 0)``, which is the span-rule for values of method "span"."""
     return weighted_mean(is_wrong(y, f), w)
 
 
 def balanced_error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return the mean of the errors of the classes."""
+    """Return the mean of the error rates of the classes."""
     wrong = is_wrong(y, f)
     return float(
         np.mean([weighted_mean(wrong[y == label], w[y == label]) for label in np.unique(y)])
@@ -39,12 +39,12 @@ def balanced_error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
 
 
 def smooth_error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return ``mean(sigma(-4 y f))``: the error without its plateaus."""
+    """Return ``mean(sigma(-4 y f))``, a smooth form of the error without plateaus."""
     return weighted_mean(expit(-_SMOOTHNESS * y * f), w)
 
 
 def hinge(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return ``mean(max(0, 1 - y f))``."""
+    """Return the hinge loss, ``mean(max(0, 1 - y f))``."""
     return weighted_mean(np.maximum(0.0, 1 - y * f), w)
 
 
@@ -60,17 +60,17 @@ def brier(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
 
 
 def auc(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return 1 - the area under the ROC curve."""
+    """Return 1 minus the area under the ROC curve."""
     return 1 - float(roc_auc_score(y > 0, f, sample_weight=w))
 
 
 def average_precision(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return 1 - the average precision of the positive class."""
+    """Return 1 minus the average precision of the positive class."""
     return 1 - float(average_precision_score(y > 0, f, sample_weight=w))
 
 
 def f1(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return 1 - F1 of the positive class; of several classes, the mean of all of them."""
+    """Return 1 minus F1 of the positive class, or 1 minus the mean F1 of several classes."""
     if f.ndim == 2:
         elected = voted(y.astype(int), f)
         return 1 - float(f1_score(y, elected, average="macro", sample_weight=w, zero_division=0.0))
@@ -79,7 +79,7 @@ def f1(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
 
 
 def mcc(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return 1 - the correlation of Matthews, which is 0 if one class is never predicted."""
+    """Return 1 minus Matthews' correlation, which is 0 if one class is never predicted."""
     if f.ndim == 2:
         return 1 - float(matthews_corrcoef(y, voted(y.astype(int), f), sample_weight=w))
     hit, missed, false_alarm, right = _confusion(y, f, w)
@@ -122,11 +122,11 @@ class Metric:
     name
         Name of the metric.
     function
-        ``(y, decision_values, weight) -> loss``.
+        Function ``(y, decision_values, weight) -> loss``.
     needs_values
         Whether the loss depends on more than the signs of the decision values.
     own
-        Whether the function is the user's, which gets several classes as they are.
+        Whether the function is the user's own; it gets the values of several classes as they are.
     needs_both_classes
         Whether the loss is undefined if a class has no weight.
     """
@@ -140,7 +140,7 @@ class Metric:
     def check_weight(self, y: FloatArray, weight: FloatArray, classes: Array | None = None) -> None:
         """Raise if the weights leave the metric without rows, or without a class that it needs.
 
-        The message names the class by its label if all of them are given, in their order.
+        If the labels of all classes are given in order, the message names a class by its label.
         """
         if weight.all():
             return
@@ -160,12 +160,13 @@ class Metric:
             raise ValueError("`metric_weight` must be positive in some row, got only zeros.")
 
     def loss(self, y: FloatArray, decision_values: FloatArray, weight: FloatArray) -> float:
-        """Return the loss, checked to be one finite number.
+        """Return the loss, which must be one finite number.
 
         Raises
         ------
         ValueError
-            If the weights do not serve the metric, or the function returns anything else.
+            If `check_weight` rejects the weights, or the function does not return one finite
+            number.
         """
         self.check_weight(y, weight)
         if decision_values.ndim == 2 and self.needs_values and not self.own:
@@ -180,14 +181,15 @@ class Metric:
 
 
 def as_metrics(metric: Any, *, weighted: bool) -> tuple[Metric, ...]:
-    """Return the metrics that a user means by a name, a callable or a tuple of these.
+    """Return the metrics that a user names or passes as callables.
 
     Parameters
     ----------
     metric
-        Name in `METRICS`, callable ``(y, decision_values) -> loss``, or a tuple of several.
+        Name in `METRICS`, a callable ``(y, decision_values) -> loss``, or a tuple of several.
     weighted
-        Whether there are weights; a callable must then take them as its argument `weight`.
+        Whether rows have weights. A callable must then take an argument `weight` or
+        `sample_weight`.
     """
     given = metric if isinstance(metric, tuple | list) else (metric,)
     if not given:
@@ -224,7 +226,7 @@ def _as_metric(metric: Any, weighted: bool) -> Metric:
     try:
         accepted = set(inspect.signature(metric).parameters)
     except ValueError:
-        accepted = set()  # some functions written in C do not tell their arguments
+        accepted = set()  # some functions written in C do not reveal their arguments
     argument = next((known for known in _WEIGHT_ARGUMENTS if known in accepted), None)
     if weighted and argument is None:
         raise ValueError(
@@ -236,7 +238,7 @@ def _as_metric(metric: Any, weighted: bool) -> Metric:
 
 @dataclass(frozen=True)
 class _UserMetric:
-    """A user's function as a metric; a class, because closures cannot be pickled."""
+    """A user's function as a metric. It is a class, because closures cannot be pickled."""
 
     function: Callable[..., Any]
     weight_argument: str | None
@@ -267,4 +269,5 @@ def _confusion(y: FloatArray, f: FloatArray, w: FloatArray) -> tuple[float, floa
     return hit, missed, false_alarm, rejected
 
 
-SMOOTH_ERROR = _as_metric("smooth_error", weighted=False)  # decides between models of equal loss
+# The metric that decides between models of equal loss.
+SMOOTH_ERROR = _as_metric("smooth_error", weighted=False)
