@@ -1,4 +1,4 @@
-"""From hyperparameters to a leave-one-out loss."""
+"""The objective of every search: from hyperparameters to a leave-one-out loss."""
 
 from span_hpo.objective.description import check_same
 from span_hpo.objective.evaluation import CrossValidation, Evaluation, model_rank

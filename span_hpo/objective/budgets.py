@@ -1,4 +1,4 @@
-"""Budgets: the growing numbers of rows at which a search may look at a trial."""
+"""Budgets: the increasing numbers of rows on which a search may evaluate a trial."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import numpy as np
 from span_hpo.data import Dataset
 from span_hpo.runtime import ArgumentError, real, whole
 
-_SHARE_ROUNDING = 1e-12  # relative: 0.1 * 30 is three rows, although it is computed as 2.99...
+_SHARE_ROUNDING = 1e-12  # relative rounding of a product: 0.29 * 100 gives 28.99..., but means 29
 
 
 def budgets_in_rows(budgets: Any, data: Dataset) -> tuple[int, ...]:
@@ -21,12 +21,13 @@ def budgets_in_rows(budgets: Any, data: Dataset) -> tuple[int, ...]:
     budgets
         Increasing numbers of rows, or shares of all rows.
     data
-        The rows.
+        The rows, with their labels.
 
     Raises
     ------
     ValueError
-        If they are not, or the least has too few rows to hold all classes.
+        If the budgets are not increasing numbers or shares of rows, or the smallest has too few
+        rows to hold all classes.
     """
     if isinstance(budgets, str) or not isinstance(budgets, Sequence | np.ndarray):
         raise ArgumentError(
@@ -51,7 +52,7 @@ def budgets_in_rows(budgets: Any, data: Dataset) -> tuple[int, ...]:
     if counts[0] < least:
         raise ArgumentError(
             "budgets",
-            f"must have at least {least} rows, to hold all classes, got {list(budgets)}, "
+            f"must have at least {least} rows to hold all classes, got {list(budgets)}, "
             f"which is {counts} rows.",
         )
     return tuple(counts)

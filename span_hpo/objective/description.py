@@ -1,4 +1,4 @@
-"""What an objective is about, so that searches of different objectives are told apart."""
+"""Descriptions of objectives, which keep searches of different objectives apart."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -8,7 +8,7 @@ from span_hpo.space import as_dimension
 
 
 def described(part: Any) -> Any:
-    """Return the type and the fixed values of what has hyperparameters, as JSON can hold them."""
+    """Return the type and the fixed values of a kernel or a weighting, in a form for JSON."""
     if as_dimension(part) is not None:
         return "searched"
     if part is None or isinstance(part, str | int | float):
@@ -24,10 +24,10 @@ def described(part: Any) -> Any:
 
 
 def check_same(owner: str, known: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Raise if two descriptions of objectives differ; `owner` has the first."""
+    """Raise if an objective, described by `now`, is not the one that is `known` to `owner`."""
     for name, value in now.items():
         if known.get(name) != value:
             raise ValueError(
-                f"{owner} must be about the same data and losses in all its trials: {name} was "
-                f"{known.get(name)!r}, got {value!r}. Use another one."
+                f"{owner} must have the same data and losses in all its trials, but {name} was "
+                f"{known.get(name)!r}, got {value!r}. Give the new search another name."
             )

@@ -1,4 +1,4 @@
-"""What one set of hyperparameters is worth."""
+"""The results of evaluating one set of hyperparameters, and the order of models."""
 
 import functools
 import math
@@ -12,7 +12,7 @@ from span_hpo.runtime import FloatArray, Printable, counted
 
 
 def model_rank(loss: float, figures: Mapping[str, Any]) -> tuple[float, float, float]:
-    """Return what models are sorted by, the best first.
+    """Return the key by which models are sorted, the best first.
 
     Ties of the loss, which are common with the metric "error", go to the lower smooth error, then
     to fewer support vectors.
@@ -20,38 +20,50 @@ def model_rank(loss: float, figures: Mapping[str, Any]) -> tuple[float, float, f
     Parameters
     ----------
     loss
-        The loss of the model.
+        Loss of the model.
     figures
-        `Evaluation.figures` of the model, or attributes that hold them; what is not there ranks
-        last.
+        `Evaluation.figures` of the model, or attributes that hold them. A missing figure counts as
+        infinity.
     """
     return loss, figures.get("smooth_error", math.inf), figures.get("n_support", math.inf)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Printable):
-    """What one set of hyperparameters is worth.
+    """The result of evaluating one set of hyperparameters by leave-one-out.
 
     Attributes
     ----------
     loss
-        The loss, or the first of several.
+        Loss of the first metric, which a search minimises.
     losses
-        All losses by the name of their metric.
+        Losses of all metrics, by name.
     loo
-        Leave-one-out values of the rows that were used.
+        Leave-one-out result for the rows that were used.
     params
-        The hyperparameters.
+        Hyperparameters that were evaluated, by name.
     n_rows
-        Number of rows used.
+        Number of rows that were used.
     n_support, n_in_bound
-        Number of support vectors, and of those that are in-bound.
+        Numbers of support vectors and of in-bound support vectors.
     converged
         Whether the fit reached its tolerance.
     seconds
         Wall time of the evaluation.
     metric_weight
-        Weight of the rows in the losses, shape (n_rows,).
+        Weight of each row in the losses, shape (n_rows,).
+
+    Examples
+    --------
+    >>> from span_hpo import SpanObjective
+    >>> objective = SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1], kernel="linear")
+    >>> evaluation = objective.evaluate({"C_0": 0.2, "C_1": 0.2})
+    >>> evaluation.losses
+    {'error': 0.0}
+    >>> evaluation.n_support, evaluation.n_in_bound
+    (4, 2)
+    >>> [round(number, 3) for number in evaluation.rank]  # loss, smooth error, support vectors
+    [0.0, 0.101, 4]
     """
 
     loss: float
@@ -67,16 +79,16 @@ class Evaluation(Printable):
 
     @functools.cached_property
     def smooth_error(self) -> float:
-        """The loss "smooth_error" of the same leave-one-out values."""
+        """The loss "smooth_error" of the leave-one-out values, which decides ties."""
         return SMOOTH_ERROR.loss(self.loo.y, self.loo.decision_values, self.metric_weight)
 
     @property
     def rank(self) -> tuple[float, float, float]:
-        """What to sort by; see `model_rank`."""
+        """The key by which models are sorted, the best first; see `model_rank`."""
         return model_rank(self.loss, self.figures())
 
     def figures(self) -> dict[str, Any]:
-        """Return what a storage should know, as plain numbers by name."""
+        """Return the figures to store with a trial, as plain numbers by name."""
         return {
             "loo_error": float(self.loo.error),
             "loo_error_bounds": [float(bound) for bound in self.loo.error_bounds],
@@ -99,23 +111,36 @@ class Evaluation(Printable):
         lines["support vectors"] = f"{self.n_support:,}, {self.n_in_bound:,} of them in-bound"
         lines["converged"] = "yes" if self.converged else "no"
         size, method = counted(self.n_rows, "row"), self.loo.method
-        return f"Evaluation on {size} by {method!r} in {self.seconds:.3g} s", lines
+        return f"Evaluation on {size} by method {method!r} in {self.seconds:.3g} s", lines
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CrossValidation(Printable):
-    """What one set of hyperparameters is worth by fits that leave a part of the rows out.
+    """The result of evaluating one set of hyperparameters by cross-validation.
 
     Attributes
     ----------
-    loss, losses
-        As in `Evaluation`, of the values below.
+    loss
+        Loss of the first metric, on the held-out decision values of all rows.
+    losses
+        Losses of all metrics, by name.
     decision_values
-        Of every row by the fit without its part, shape (l,) or one column for each pair of classes.
+        Decision value of every row by the fit without its fold, shape (l,). For more than two
+        classes there is one column for each pair.
     folds
-        Number of parts, and of fits.
+        Number of folds, which is also the number of fits.
     seconds
-        Wall time.
+        Wall time of the cross-validation.
+
+    Examples
+    --------
+    >>> from span_hpo import SpanObjective
+    >>> objective = SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1], kernel="linear")
+    >>> found = objective.cross_validate({"C_0": 0.2, "C_1": 0.2}, folds=2)
+    >>> found.folds, found.loss
+    (2, 0.0)
+    >>> (found.decision_values > 0).tolist()
+    [False, False, True, True]
     """
 
     loss: float

@@ -1,4 +1,4 @@
-"""From hyperparameters to a leave-one-out loss: the objective that every search minimises."""
+"""The function of hyperparameters that every search minimises: a leave-one-out loss."""
 
 import logging
 import time
@@ -34,48 +34,59 @@ from span_hpo.space import Params, Space, checked_params, grid, merged_space, st
 from span_hpo.weighting import ClassCosts, Weighting, bind_to, is_weighting, sample_costs, starts_of
 
 _logger = logging.getLogger(__name__)
-_MODEL_TOL = 1e-5  # of the final model, which is fitted once
-_NEGLIGIBLE_COST = 1e-12  # relative to the largest: stands for 0 where a row must stay
+_MODEL_TOL = 1e-5  # stopping tolerance of the final model, which is fitted only once
+_NEGLIGIBLE_COST = 1e-12  # cost, relative to the largest, that replaces 0 where a row must stay
 
 
 class SpanObjective:
     """Leave-one-out loss of a weighted SVM as a function of its hyperparameters.
 
-    One evaluation is one fit. It is deterministic, may be called from several threads, which share
-    the kernel cache, and can be pickled, without the cache.
+    One evaluation takes one fit and is deterministic. An objective may be called from several
+    threads, which share the kernel cache, and can be pickled; the cache is left out.
 
     Parameters
     ----------
     X
         Features, shape (l, d), array or DataFrame; the kernel matrix for ``kernel="precomputed"``.
     y
-        Labels, shape (l,), two or more values of any type; more than two are fitted pair by pair.
+        Labels, shape (l,), of two or more classes; more than two are fitted pair by pair.
     kernel
         "rbf", "linear", "poly", "laplacian", "precomputed"; a kernel such as ``RBF(gamma=0.1)``; or
         a callable ``(X, Z) -> matrix``.
     weighting
-        Rule that gives each row its cost; by default one searched cost per class.
+        Rule that gives each row its cost. By default, one cost per class is searched.
     metric
-        Name of a loss, callable ``(y, decision_values) -> loss`` (with an argument `weight` if
-        there is a `metric_weight`), or a tuple of several.
+        Name of a metric, a callable ``(y, decision_values) -> loss`` (with an argument `weight` if
+        `metric_weight` is given), or a tuple of several.
     loo_method
         "span" (an estimate from the fit alone), "exact" (proven, along dual paths), "refit" or
         "stopping"; see `leave_one_out`.
     scores, groups
-        What is known about each row, for the weighting.
+        Scores and groups of the rows, which the weighting may use.
     metric_weight
         Weight of each row in the metric, shape (l,).
     tol, max_iter
         Stopping tolerance and step limit of a fit; see `solve`.
     memory_limit
         Megabytes for kernel matrices, shared by all threads; by default a quarter of the machine's
-        memory. Beyond it fits work on the features, and only the parts of the kernel matrix that
-        are needed are formed, block by block (kernels rbf, linear and poly).
+        memory. If a matrix exceeds the limit, fits compute the blocks that they need from the
+        features (kernels rbf, linear and poly).
 
     Attributes
     ----------
     space
-        The hyperparameters that are searched, by name.
+        Searched hyperparameters, by name.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from span_hpo import SpanObjective
+    >>> X, y = make_moons(40, noise=0.1, random_state=0)
+    >>> objective = SpanObjective(X, y)
+    >>> sorted(objective.space)
+    ['C_0', 'C_1', 'gamma']
+    >>> objective({"C_0": 10.0, "C_1": 10.0, "gamma": 1.0})
+    0.025
     """
 
     def __init__(
@@ -130,29 +141,32 @@ class SpanObjective:
         Parameters
         ----------
         params
-            A value for every name in `space`; it may lie outside its range.
+            A value for every name in `space`; values may lie outside their ranges.
         rows
-            Use only this many rows: the first of one fixed stratified order, so that smaller
-            subsets are contained in larger ones. Costs are not rescaled.
+            Number of rows to use instead of all: the first of one fixed stratified order, so that
+            smaller subsets are contained in larger ones. Costs are not rescaled.
         certify
-            Whether method "span" should prove what it can, which takes a part of a millisecond and
-            more on large data. A call of the objective does not.
+            Let method "span" prove what it can. This takes a fraction of a millisecond, and more on
+            large data, and is skipped when the objective itself is called.
         complete
-            Whether "exact" and "stopping" should go on until every value is known; by default if a
-            metric needs values.
+            Let "exact" and "stopping" find every value; by default only if a metric needs values.
         loo_method
-            Another method than that of the objective.
+            Method to use instead of that of the objective.
 
         Returns
         -------
-        The loss and what led to it.
+        The losses, the leave-one-out values and figures of the fit.
 
         Raises
         ------
-        ValueError
-            If a parameter is missing, unknown or not valid.
-        SolverError
-            If the fit or its spans cannot be computed.
+        ValueError, SolverError
+            If a parameter is missing, unknown or not valid, or the fit or spans cannot be computed.
+
+        Examples
+        --------
+        >>> objective = SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1], kernel="linear")
+        >>> objective.evaluate({"C_0": 0.2, "C_1": 0.2}, loo_method="exact").loss
+        0.0
         """
         start = time.perf_counter()
         params = checked_params(self.space, params)
@@ -188,7 +202,7 @@ class SpanObjective:
         return evaluation
 
     def solution(self, params: Params) -> DualSolution | PairwiseSolution:
-        """Return the fit of all rows: a `DualSolution` for two classes, from which `bounds` tell.
+        """Return the fit of all rows: for two classes a `DualSolution`, which `bounds` can use.
 
         Parameters
         ----------
@@ -197,38 +211,48 @@ class SpanObjective:
 
         Raises
         ------
-        ValueError
-            If a parameter is missing, unknown or not valid.
-        SolverError
-            If the fit cannot be computed.
+        ValueError, SolverError
+            If a parameter is missing, unknown or not valid, or the fit cannot be computed.
+
+        Examples
+        --------
+        >>> objective = SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1], kernel="linear")
+        >>> objective.solution({"C_0": 0.2, "C_1": 0.2}).alpha.round(3).tolist()
+        [0.025, 0.2, 0.2, 0.025]
         """
         params = checked_params(self.space, params)
         return self._solved(self._kernels.matrix(params), self.data, self._costs(self.data, params))
 
     def __call__(self, params: Params) -> float:
-        """Return the loss of the parameters; of several metrics, the first."""
+        """Return the loss of the parameters, which is that of the first metric."""
         return self.evaluate(params, certify=False).loss
 
     def cross_validate(self, params: Params, folds: int = 5, *, seed: int = 0) -> CrossValidation:
-        """Return the loss of as many fits as there are folds, on the same kernel matrix.
+        """Cross-validate the parameters with one fit per fold, on one kernel matrix.
 
         Parameters
         ----------
         params
             A value for every name in `space`.
         folds
-            Number of parts of the rows, each with its share of every class.
+            Number of folds, each of which has its share of every class.
         seed
-            Of the random parts.
+            Seed for shuffling rows into folds.
 
         Returns
         -------
-        The loss of the values of all rows together.
+        The losses of the held-out decision values of all rows together.
 
         Raises
         ------
         ValueError
             If a parameter is missing, unknown or not valid, or a class has fewer rows than folds.
+
+        Examples
+        --------
+        >>> objective = SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1], kernel="linear")
+        >>> objective.cross_validate({"C_0": 0.2, "C_1": 0.2}, folds=2).loss
+        0.0
         """
         start = time.perf_counter()
         params, data = checked_params(self.space, params), self.data
@@ -240,7 +264,7 @@ class SpanObjective:
         values = np.empty((len(data), n_pairs))
         parts = StratifiedKFold(folds, shuffle=True, random_state=seed).split(values, data.codes)
         for _, held_out in parts:
-            # A row without cost takes no part in the fit, and yet gets its value.
+            # A row with cost 0 takes no part in the fit, but still gets a decision value.
             others = costs.copy()
             others[held_out] = 0.0
             others = checked_costs(others, data.codes, data.classes)
@@ -268,6 +292,12 @@ class SpanObjective:
         ------
         ValueError
             If a parameter is missing, unknown or not valid.
+
+        Examples
+        --------
+        >>> objective = SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1], kernel="linear")
+        >>> objective.fit_model({"C_0": 0.2, "C_1": 0.2}).predict([[0.5], [3.5]]).tolist()
+        [0, 1]
         """
         params = checked_params(self.space, params)
         data = self.data
@@ -282,7 +312,7 @@ class SpanObjective:
             max_iter=self.max_iter,
             **self.kernel.svc_arguments(**self.kernel.values(params)),
         )
-        # On class numbers: scikit-learn refuses some labels, such as 0.5 and 1.5 or dates.
+        # Fit class numbers, because scikit-learn rejects some labels, such as 0.5 or dates.
         model.fit(self.data.X[kept], self.data.codes[kept], costs[kept])
         model.classes_ = self.data.classes.copy()
         if self.data.feature_names is not None:
@@ -290,29 +320,40 @@ class SpanObjective:
         return model
 
     def grid(self, points: int | Mapping[str, int]) -> dict[str, list[Any]]:
-        """Return a list of values for every searched name.
+        """Return a grid, which is a list of values for every name in `space`.
 
         Parameters
         ----------
         points
-            Number of values: one number for all, or a mapping that names every one.
+            Number of values: one for all names, or a mapping with a number for every name.
 
         Returns
         -------
-        Lists by name. A `Choice` gives all its options.
+        Lists of values by name. A `Choice` gives all its options.
+
+        Examples
+        --------
+        >>> objective = SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1], kernel="linear")
+        >>> objective.grid(3)
+        {'C_0': [0.015625, 4.0, 1024.0], 'C_1': [0.015625, 4.0, 1024.0]}
         """
         return grid(self.space, points)
 
     def defaults(self) -> list[dict[str, Any]]:
         """Return points to begin a search with.
 
-        All pairs of what the kernel and the weighting suggest: widths of one over the number of
-        features and over the median squared distance; equal costs of 1, and costs that make the
-        classes weigh the same.
+        The kernel suggests widths of one over the number of features and over the median squared
+        distance; the weighting suggests costs of 1 and costs that balance the classes.
 
         Returns
         -------
-        A value for every name in `space`, within its range; without repetition.
+        Distinct points, each with a value within its range for every name in `space`.
+
+        Examples
+        --------
+        >>> objective = SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1], kernel="linear")
+        >>> objective.defaults()
+        [{'C_0': 1.0, 'C_1': 1.0}]
         """
         kernels = self.kernel.starts(self.data.X)
         weightings = starts_of(self.weighting, self.data)
@@ -329,19 +370,23 @@ class SpanObjective:
         Raises
         ------
         ValueError
-            If they are not, or the least has too few rows to hold all classes.
+            If the budgets do not increase, or the smallest has too few rows to hold all classes.
+
+        Examples
+        --------
+        >>> objective = SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1], kernel="linear")
+        >>> objective.budget_rows([0.5, 1.0])
+        (2, 4)
         """
         return budgets_in_rows(budgets, self.data)
 
     def description(self) -> dict[str, Any]:
-        """Return what the losses are about, as JSON can hold it, to tell objectives apart.
-
-        Features count by their mean size: the last bits of a scaling may differ between machines.
-        """
+        """Return what distinguishes this objective from others, in a form for JSON."""
         data = self.data
         return {
             "rows": len(data),
             "features": data.X.shape[1],
+            # A mean, because the last bits of a scaling may differ between machines.
             "mean size of the features": f"{abs(data.X).mean():.5g}",
             "classes": [str(label) for label in data.classes.tolist()],
             "checksum of the labels": zlib.crc32(data.codes.astype(np.int32).tobytes()),
@@ -383,7 +428,7 @@ class SpanObjective:
         return np.sort(self.data.nested_order[:rows])
 
     def _check_middle(self) -> None:
-        """Raise now what every evaluation would raise: wrong fixed values, missing scores."""
+        """Raise what every evaluation would raise, such as errors of fixed values or scores."""
         middle = {name: part.grid(1)[0] for name, part in self.space.items()}
         self.kernel.values(middle)
         sample_costs(self.weighting, self.data, middle)
@@ -392,7 +437,7 @@ class SpanObjective:
 
 
 def as_loo_method(loo_method: Any) -> str:
-    """Return the name of a method of `leave_one_out`, or raise."""
+    """Return the name of a leave-one-out method, or raise if there is no such method."""
     if not isinstance(loo_method, str) or loo_method not in METHODS:
         raise ValueError(f"`loo_method` must be one of {list(METHODS)}, got {loo_method!r}.")
     return loo_method

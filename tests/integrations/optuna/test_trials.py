@@ -212,7 +212,7 @@ def test_without_a_pruner_only_the_last_budget_counts():
         ((0.5, 40), "`budgets` must increase"),
         ((1.5,), "`budgets` must have shares of at most 1.0, got 1.5"),
         ((81,), "`budgets` must be a whole number from 1 to 80, got 81"),
-        ((1,), "`budgets` must have at least 2 rows, to hold all classes, got [1]"),
+        ((1,), "`budgets` must have at least 2 rows to hold all classes, got [1]"),
         ((-0.5,), "`budgets` must be a finite number above 0, got -0.5"),
         (("all",), "`budgets` must be a whole number from 1 to 80, got 'all'"),
     ],
