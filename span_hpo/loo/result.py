@@ -86,6 +86,6 @@ class LeaveOneOut(Printable):
 
 def error_bounds(proven: BoolArray, wrong: BoolArray) -> tuple[float, float]:
     """Return the smallest and the largest error that the proofs allow."""
-    count, known_wrong = len(wrong), np.count_nonzero(proven & wrong)
-    unproven = count - np.count_nonzero(proven)
+    count, known_wrong = len(wrong), int(np.count_nonzero(proven & wrong))
+    unproven = count - int(np.count_nonzero(proven))
     return known_wrong / count, (known_wrong + unproven) / count
