@@ -186,6 +186,11 @@ def as_kernel_blocks(K: Any) -> KernelBlocks:
     return checked_matrix(K, "K")
 
 
+def check_kernel_matrix(K: Any, name: str) -> None:
+    """Raise if a user's matrix cannot be a kernel matrix; see `checked_matrix`."""
+    checked_matrix(K, name)
+
+
 def checked_matrix(K: Any, name: str) -> KernelMatrix:
     """Check a user's kernel matrix and return it as a `KernelMatrix`."""
     matrix = np.asarray(K)

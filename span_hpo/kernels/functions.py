@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.metrics.pairwise import laplacian_kernel
 
-from span_hpo.kernels.blocks import checked_matrix
+from span_hpo.kernels.blocks import check_kernel_matrix, checked_matrix
 from span_hpo.kernels.distances import (
     about_mean,
     check_overflow,
@@ -255,7 +255,7 @@ class Precomputed(Kernel):
         """Return this kernel after checking that `X` can be a kernel matrix."""
         if issparse(X):
             raise TypeError("`X` must be a dense kernel matrix, got a sparse one.")
-        checked_matrix(X, "X")
+        check_kernel_matrix(X, "X")
         return self
 
     def statistic(self, X: Any) -> FloatArray:

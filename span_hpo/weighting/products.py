@@ -8,7 +8,7 @@ A weighting holds no rows. If its parameters depend on the labels, it also has a
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from span_hpo.data import Dataset, as_numbers
 from span_hpo.runtime import FloatArray
@@ -39,6 +39,22 @@ class Weighting(Protocol):
 
     def costs(self, data: Dataset, params: Params) -> FloatArray:
         """Return the cost of every row of the data."""
+
+
+@runtime_checkable
+class Bindable(Protocol):
+    """What a weighting offers if its parameters depend on the data."""
+
+    def bind(self, data: Dataset) -> Weighting:
+        """Return the weighting for these data."""
+
+
+@runtime_checkable
+class Starting(Protocol):
+    """What a weighting offers if it suggests where a search should begin."""
+
+    def starts(self, data: Dataset) -> list[dict[str, Any]]:
+        """Return good first guesses of some parameters for these data."""
 
 
 class ComposableWeighting(ABC):
@@ -115,14 +131,12 @@ def is_weighting(candidate: Any) -> bool:
 
 def bind_to(weighting: Weighting, data: Dataset) -> Weighting:
     """Return the weighting for these data; a weighting without `bind` suits any data."""
-    bind = getattr(weighting, "bind", None)
-    return weighting if bind is None else bind(data)
+    return weighting.bind(data) if isinstance(weighting, Bindable) else weighting
 
 
 def starts_of(weighting: Weighting, data: Dataset) -> list[dict[str, Any]]:
     """Return first guesses of a weighting's parameters, which a user's own need not have."""
-    starts = getattr(weighting, "starts", None)
-    return [{}] if starts is None else starts(data)
+    return weighting.starts(data) if isinstance(weighting, Starting) else [{}]
 
 
 def sample_costs(weighting: Weighting, data: Dataset, params: Params) -> FloatArray:
