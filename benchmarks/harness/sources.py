@@ -11,7 +11,7 @@ know:
   splits than the project's own files.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -62,12 +62,12 @@ class Source:
 
 
 def _libsvm(
-    *files: str,
-    rows: int,
+    files: Sequence[str],
     features: int,
     classes: Mapping[int, int],
-    positive: int = 1,
     train_classes: Mapping[int, int] | None = None,
+    *,
+    positive: int = 1,
 ) -> Source:
     """Return a data set of the LIBSVM page; of two files the first holds the training rows."""
     return Source(
@@ -78,7 +78,7 @@ def _libsvm(
             positive=positive,
             training_first=train_classes is not None,
         ),
-        rows,
+        sum(classes.values()),
         features,
         classes,
         sum(train_classes.values()) if train_classes else 0,
@@ -98,61 +98,47 @@ def _ida(name: str, rows: int, train_rows: int, features: int, positive: int) ->
     )
 
 
-_DIGITS = (6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958)
-_TRAINING_DIGITS = (5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949)
+def _digits(
+    urls: tuple[str, ...],
+    read: Callable[[list[bytes]], Arrays],
+    features: int,
+    counts: Sequence[int],
+    train_counts: Sequence[int],
+) -> Source:
+    """Return a data set of ten classes, given the number of all and of training rows of each."""
+    return Source(
+        urls,
+        read,
+        sum(counts),
+        features,
+        dict(enumerate(counts)),
+        sum(train_counts),
+        dict(enumerate(train_counts)),
+    )
 
-_POSTAL_DIGITS = (1553, 1269, 929, 824, 852, 716, 834, 792, 708, 821)
-_TRAINING_POSTAL_DIGITS = (1194, 1005, 731, 658, 652, 556, 664, 645, 542, 644)
 
 SOURCES: dict[str, Source] = {
-    "breast_cancer": _libsvm(
-        "breast-cancer", rows=683, features=10, classes={-1: 444, 1: 239}, positive=4
-    ),
-    "mushrooms": _libsvm("mushrooms", rows=8124, features=112, classes={-1: 4208, 1: 3916}),
-    "skin_nonskin": _libsvm(
-        "skin_nonskin", rows=245057, features=3, classes={-1: 194198, 1: 50859}
-    ),
-    "splice": _libsvm(
-        "splice",
-        "splice.t",
-        rows=3175,
-        features=60,
-        classes={-1: 1527, 1: 1648},
-        train_classes={-1: 483, 1: 517},
-    ),
-    "a1a": _libsvm(
-        "a1a",
-        "a1a.t",
-        rows=32561,
-        features=123,
-        classes={-1: 24720, 1: 7841},
-        train_classes={-1: 1210, 1: 395},
-    ),
+    "breast_cancer": _libsvm(["breast-cancer"], 10, {-1: 444, 1: 239}, positive=4),
+    "mushrooms": _libsvm(["mushrooms"], 112, {-1: 4208, 1: 3916}),
+    "skin_nonskin": _libsvm(["skin_nonskin"], 3, {-1: 194198, 1: 50859}),
+    "splice": _libsvm(["splice", "splice.t"], 60, {-1: 1527, 1: 1648}, {-1: 483, 1: 517}),
+    "a1a": _libsvm(["a1a", "a1a.t"], 123, {-1: 24720, 1: 7841}, {-1: 1210, 1: 395}),
     "ijcnn1": _libsvm(
-        "ijcnn1.bz2",
-        "ijcnn1.t.bz2",
-        rows=141691,
-        features=22,
-        classes={-1: 128126, 1: 13565},
-        train_classes={-1: 45137, 1: 4853},
+        ["ijcnn1.bz2", "ijcnn1.t.bz2"], 22, {-1: 128126, 1: 13565}, {-1: 45137, 1: 4853}
     ),
-    "mnist": Source(
+    "mnist": _digits(
         (f"{_OPENML}/52667/mnist_784.arff",),
         partial(read_digits, n_train=60000),
-        70000,
         784,
-        dict(enumerate(_DIGITS)),
-        60000,
-        dict(enumerate(_TRAINING_DIGITS)),
+        (6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958),
+        (5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949),
     ),
-    "usps": Source(
+    "usps": _digits(
         (f"{_LIBSVM_CLASSES}/usps.bz2", f"{_LIBSVM_CLASSES}/usps.t.bz2"),
         partial(read_postal_digits, n_features=256),
-        9298,
         256,
-        dict(enumerate(_POSTAL_DIGITS)),
-        7291,
-        dict(enumerate(_TRAINING_POSTAL_DIGITS)),
+        (1553, 1269, 929, 824, 852, 716, 834, 792, 708, 821),
+        (1194, 1005, 731, 658, 652, 556, 664, 645, 542, 644),
     ),
     "parkinson_speech": Source(
         (f"{_UCI}/301/parkinson+speech+dataset+with+multiple+types+of+sound+recordings.zip",),
