@@ -79,7 +79,7 @@ def run(options: Options) -> ResultFile:
     }
     results.complete(_points(grids), _measure, jobs=options.jobs)
     chosen = {
-        (name, kernel, split): [selected(results.rows, name, kernel)]
+        (name, kernel, split): [selected(selecting(results.rows, name, kernel))]
         for name, kernel in product(names, KERNELS)
         for split in range(SELECTING, n_splits(name))
     }
@@ -92,8 +92,8 @@ def kernel_of(kernel: str, gamma: float) -> Kernel:
     return Linear() if kernel == "linear" else RBF(gamma=gamma)
 
 
-def selected(rows: Iterable[dict[str, str]], dataset: str, kernel: str) -> tuple[float, float]:
-    """Return C and gamma with the least mean leave-one-out error over the first realisations.
+def selecting(rows: Iterable[dict[str, str]], dataset: str, kernel: str) -> list[dict[str, str]]:
+    """Return the rows of the realisations whose leave-one-out error selects.
 
     Parameters
     ----------
@@ -102,29 +102,25 @@ def selected(rows: Iterable[dict[str, str]], dataset: str, kernel: str) -> tuple
     dataset, kernel
         Names of the data set and of the kernel.
     """
+    own = rows_with(rows, dataset=dataset, kernel=kernel)
+    return [row for row in own if int(row["split"]) < SELECTING]
+
+
+def selected(rows: Iterable[Mapping[str, str]]) -> tuple[float, float]:
+    """Return C and gamma with the least mean leave-one-out error over the rows of `selecting`."""
     errors: dict[tuple[float, float], list[float]] = {}
-    for row in rows_with(rows, dataset=dataset, kernel=kernel):
-        if int(row["split"]) < SELECTING:
-            errors.setdefault(_model(row), []).append(float(row["loo_error"]))
+    for row in rows:
+        errors.setdefault(_model(row), []).append(float(row["loo_error"]))
     # Rounded, to less than the error of one row: the last digits of the CSV must not break ties.
     return min(errors, key=lambda model: (round(mean(errors[model]), 5), model))
 
 
-def least_errors(rows: Iterable[dict[str, str]], dataset: str, kernel: str) -> list[float]:
-    """Return the least leave-one-out error on each of the first realisations.
-
-    Parameters
-    ----------
-    rows
-        Rows of the CSV.
-    dataset, kernel
-        Names of the data set and of the kernel.
-    """
-    least: dict[int, float] = {}
-    for row in rows_with(rows, dataset=dataset, kernel=kernel):
-        split, error = int(row["split"]), float(row["loo_error"])
-        if split < SELECTING:
-            least[split] = min(error, least.get(split, error))
+def least_errors(rows: Iterable[Mapping[str, str]]) -> list[float]:
+    """Return the least leave-one-out error on each realisation, from the rows of `selecting`."""
+    least: dict[str, float] = {}
+    for row in rows:
+        split, error = row["split"], float(row["loo_error"])
+        least[split] = min(error, least.get(split, error))
     return list(least.values())
 
 
@@ -135,16 +131,17 @@ def table() -> str:
     for name, printed in published.EXACT_ERRORS.items():
         line: list[str] = []
         for kernel, (loo, test, deviation) in zip(KERNELS, printed, strict=True):
-            model = selected(rows, name, kernel)
+            first = selecting(rows, name, kernel)
+            model = selected(first)
             own = [
                 row for row in rows_with(rows, dataset=name, kernel=kernel) if _model(row) == model
             ]
-            picked = _values([row for row in own if int(row["split"]) < SELECTING], "loo_error")
+            picked = _values([row for row in first if _model(row) == model], "loo_error")
             tested = _values(own, "test_error")
             spread = f" ± {stdev(tested):.2f}" if len(tested) > 1 else ""
             line += [
                 f"{mean(picked):.2f}",
-                f"{100 * mean(least_errors(rows, name, kernel)):.2f} ({loo:.2f})",
+                f"{100 * mean(least_errors(first)):.2f} ({loo:.2f})",
                 f"{mean(tested):.2f}{spread} ({test:.2f} ± {deviation:.2f})",
             ]
         lines.append([name, str(len(own)), *line])
@@ -160,12 +157,8 @@ def time_table() -> str:
     for name, printed in published.EXACT_SECONDS.items():
         line = [name]
         for kernel, (seconds, speed_up, _) in zip(KERNELS, printed, strict=True):
-            few = [
-                row
-                for row in rows_with(rows, dataset=name, kernel=kernel)
-                if int(row["split"]) < SELECTING
-            ]
-            ours = mean(float(row["fit_ms"]) + float(row["exact_ms"]) for row in few)
+            first = selecting(rows, name, kernel)
+            ours = mean(float(row["fit_ms"]) + float(row["exact_ms"]) for row in first)
             theirs = 1e3 * seconds / speed_up / (SELECTING * len(GRIDS[kernel]))
             line += [f"{ours:.3g} ({theirs:.3g})", f"{theirs / ours:.0f}"]
         lines.append(line)
