@@ -185,7 +185,7 @@ def _numbers(points: _Points, column: str) -> Any:
 def selection_table() -> str:
     """Return Tables 2 and 3: test errors by criterion, with the published ones in brackets."""
     lines, least = [], _least_errors()
-    for name, splits in _by_dataset(read_rows(RESULTS / "weighted.csv")):
+    for name, splits in _by_dataset("weighted.csv"):
         cells = []
         for criterion, value in zip(published.CRITERIA, published.SELECTED[name], strict=True):
             ours = _values(splits, criterion, "worst_of_ties")
@@ -199,7 +199,7 @@ def selection_table() -> str:
 def summary_table() -> str:
     """Return a table of the test errors that the best criteria select."""
     lines, least = [], _least_errors()
-    for name, splits in _by_dataset(read_rows(RESULTS / "weighted.csv")):
+    for name, splits in _by_dataset("weighted.csv"):
         known = dict(zip(published.CRITERIA, published.SELECTED[name], strict=True))
         cells = []
         for criterion in ("span_error", "cv5_error", "exact_error", "span_smooth_error"):
@@ -214,7 +214,7 @@ def summary_table() -> str:
 def ties_table() -> str:
     """Return a table of the mean test error over ties, and of the number of ties."""
     lines = []
-    for name, splits in _by_dataset(read_rows(RESULTS / "weighted.csv")):
+    for name, splits in _by_dataset("weighted.csv"):
         cells = []
         for criterion in (*published.CRITERIA, "exact_error", "span_smooth_error"):
             ties = median(_values(splits, criterion, "ties"))
@@ -228,7 +228,7 @@ def rmse_table() -> str:
     """Return Table 4: the distance of each estimate to the test error over the grid."""
     lines = []
     shown = ("span_error", "cv5_error", "xi_alpha")
-    for name, splits in _by_dataset(read_rows(RESULTS / "weighted.csv")):
+    for name, splits in _by_dataset("weighted.csv"):
         values = dict(zip(shown, published.RMSE[name], strict=True))
         cells = []
         for criterion in (*shown, "exact_error"):
@@ -244,7 +244,7 @@ def rmse_table() -> str:
 def counts_table() -> str:
     """Return Table 5: rows without a box span, in-bound and all support vectors."""
     lines = []
-    for name, splits in _by_dataset(read_rows(RESULTS / "weighted_models.csv")):
+    for name, splits in _by_dataset("weighted_models.csv"):
         cells = []
         for column, value in zip(
             ("n_empty_in_bound", "n_in_bound", "n_support"), published.COUNTS[name], strict=True
@@ -269,7 +269,7 @@ def counts_table() -> str:
 def seconds_table() -> str:
     """Return Table 6: CPU time as a ratio to 5-fold cross-validation in the same run."""
     lines = []
-    for name, splits in _by_dataset(read_rows(RESULTS / "weighted_models.csv")):
+    for name, splits in _by_dataset("weighted_models.csv"):
         ms = {column: mean(float(row[column]) for row in splits) for column in _TIMES}
         spans, folds = published.SECONDS[name]
         cv5 = ms["cv5_ms"]
@@ -350,14 +350,15 @@ def _values(rows: _Points, criterion: str, column: str) -> list[float]:
     return [float(row[column]) for row in rows_with(rows, criterion=criterion)]
 
 
-def _by_dataset(rows: _Points) -> Iterable[tuple[str, _Points]]:
-    for name, own in groupby(rows, key=lambda row: row["dataset"]):
+def _by_dataset(csv: str) -> Iterable[tuple[str, _Points]]:
+    """Yield the name of every data set in a CSV, and its rows."""
+    for name, own in groupby(read_rows(RESULTS / csv), key=lambda row: row["dataset"]):
         yield name, list(own)
 
 
 def _least_errors() -> dict[str, list[float]]:
     """Return the least test error on the grid in each split, by data set."""
-    models = _by_dataset(read_rows(RESULTS / "weighted_models.csv"))
+    models = _by_dataset("weighted_models.csv")
     return {name: [float(row["least_test_error"]) for row in splits] for name, splits in models}
 
 
