@@ -14,14 +14,7 @@ from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
 
 from benchmarks.harness.markdown import markdown_table
-from benchmarks.harness.runner import (
-    RESULTS,
-    Options,
-    ResultFile,
-    combinations,
-    complete_csv,
-    read_rows,
-)
+from benchmarks.harness.runner import Benchmark, grid_points
 from benchmarks.harness.timing import cpu_milliseconds
 from span_hpo import RBF, SpanObjective, UniformCost
 
@@ -33,26 +26,17 @@ LOADERS: dict[str, Callable[..., Any]] = {
 DATASETS = list(LOADERS)
 MOST_ROWS = 500
 COSTS = [1.0, 10.0]
-
-
-def run(options: Options) -> ResultFile:
-    """Measure every point that is not in the CSV yet."""
-    return complete_csv(
-        options.folder / "classes.csv",
-        combinations(dataset=options.datasets or DATASETS, C=COSTS),
-        _measure,
-        columns=[
-            "rows",
-            "classes",
-            "evaluation_ms",
-            "exact_ms",
-            "refits_ms",
-            "refits_per_evaluation",
-            "span_error",
-            "exact_error",
-            "refits_error",
-        ],
-    )
+_COLUMNS = [
+    "rows",
+    "classes",
+    "evaluation_ms",
+    "exact_ms",
+    "refits_ms",
+    "refits_per_evaluation",
+    "span_error",
+    "exact_error",
+    "refits_error",
+]
 
 
 def table() -> str:
@@ -83,7 +67,7 @@ def table() -> str:
                     f"{float(row[f'{one}_error']):.4f}" for one in ("span", "exact", "refits")
                 ),
             ]
-            for row in read_rows(RESULTS / "classes.csv")
+            for row in BENCHMARK.rows()
         ],
     )
 
@@ -116,3 +100,7 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
         "exact_error": errors["exact"],
         "refits_error": float(np.mean(predictions[-1] != y)),
     }
+
+
+BENCHMARK = Benchmark("classes.csv", grid_points(dataset=DATASETS, C=COSTS), _measure, _COLUMNS)
+run = BENCHMARK.run

@@ -15,14 +15,7 @@ from sklearn.svm import SVC
 
 from benchmarks.harness.data import load
 from benchmarks.harness.markdown import markdown_table, median_and_worst
-from benchmarks.harness.runner import (
-    RESULTS,
-    Options,
-    ResultFile,
-    complete_csv,
-    read_rows,
-    rows_with,
-)
+from benchmarks.harness.runner import Benchmark, Options, rows_with
 from benchmarks.harness.timing import cpu_milliseconds
 from span_hpo import RBF, Problem, leave_one_out, solve
 from span_hpo.kernels import KernelCache
@@ -34,50 +27,44 @@ DATASETS = ["ida_banana", "ida_waveform", "ida_image", "splice", "a1a", "ida_rin
 SIZES = {"ida_ringnorm": [1024, 4096]}  # other sets: the official training rows
 COSTS = [2.0**-6, 2.0**2, 2.0**10]
 CHECKED = 10  # rows that are compared with refits
+_COLUMNS = [
+    "svc_fit_ms",
+    "cv5_ms",
+    "classes_ms",
+    "values_ms",
+    "plain_classes_ms",
+    "solve_ms",
+    "spans_ms",
+    "certificates_ms",
+    "classes_per_fit",
+    "values_per_fit",
+    "plain_classes_per_fit",
+    "classes_per_cv5",
+    "certificate_share",
+    "peak_mb",
+    "n_support",
+    "n_in_bound",
+    "n_paths",
+    "n_refit",
+    "span_error",
+    "exact_error",
+    "checked",
+    "wrong",
+]
 
 
-def run(options: Options) -> ResultFile:
-    """Measure every point that is not in the CSV yet."""
-    points = [
+def _points(options: Options) -> list[dict[str, Any]]:
+    return [
         {"dataset": dataset, "rows": rows, "C_pos": C_pos, "C_neg": C_neg}
         for dataset in options.datasets or DATASETS
         for rows in SIZES.get(dataset, [len(load(dataset).y_train)])
         for C_pos, C_neg in product(COSTS, COSTS)
     ]
-    return complete_csv(
-        options.folder / "exact.csv",
-        points,
-        _measure,
-        columns=[
-            "svc_fit_ms",
-            "cv5_ms",
-            "classes_ms",
-            "values_ms",
-            "plain_classes_ms",
-            "solve_ms",
-            "spans_ms",
-            "certificates_ms",
-            "classes_per_fit",
-            "values_per_fit",
-            "plain_classes_per_fit",
-            "classes_per_cv5",
-            "certificate_share",
-            "peak_mb",
-            "n_support",
-            "n_in_bound",
-            "n_paths",
-            "n_refit",
-            "span_error",
-            "exact_error",
-            "checked",
-            "wrong",
-        ],
-    )
 
 
 def table() -> str:
     """Return a table of the cost of exact leave-one-out, with a line for each data set."""
-    rows = read_rows(RESULTS / "exact.csv")
+    rows = BENCHMARK.rows()
     groups = [
         (name, size, rows_with(rows, dataset=name, rows=size))
         for name, size in dict.fromkeys((row["dataset"], row["rows"]) for row in rows)
@@ -178,3 +165,7 @@ def _compared(solution: DualSolution, classes: Any, values: Any) -> dict[str, in
         misjudged = abs(value) > width and (y[p] * value > 0) != (y[p] * classes[p] > 0)
         wrong += bool(misplaced or misjudged)
     return {"checked": len(sample), "wrong": wrong}
+
+
+BENCHMARK = Benchmark("exact.csv", _points, _measure, _COLUMNS)
+run = BENCHMARK.run

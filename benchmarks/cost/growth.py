@@ -8,14 +8,7 @@ from sklearn.svm import SVC
 
 from benchmarks.harness.data import load
 from benchmarks.harness.markdown import markdown_table
-from benchmarks.harness.runner import (
-    RESULTS,
-    Options,
-    ResultFile,
-    combinations,
-    complete_csv,
-    read_rows,
-)
+from benchmarks.harness.runner import Benchmark, grid_points
 from benchmarks.harness.timing import cpu_milliseconds
 from span_hpo import RBF, Problem, leave_one_out, solve
 from span_hpo.kernels import KernelCache
@@ -24,24 +17,15 @@ from span_hpo.loo import certified
 DATASETS = ["ida_ringnorm", "a1a"]
 ROWS = [256, 512, 1024, 2048, 4096]
 COSTS = [2.0**k for k in (-4, 0, 4, 8, 12)]
-
-
-def run(options: Options) -> ResultFile:
-    """Measure every point that is not in the CSV yet."""
-    return complete_csv(
-        options.folder / "growth.csv",
-        combinations(dataset=options.datasets or DATASETS, rows=ROWS, C=COSTS),
-        _measure,
-        columns=[
-            "svc_fit_ms",
-            "classes_ms",
-            "values_ms",
-            "n_support",
-            "n_in_bound",
-            "n_paths",
-            "exact_error",
-        ],
-    )
+_COLUMNS = [
+    "svc_fit_ms",
+    "classes_ms",
+    "values_ms",
+    "n_support",
+    "n_in_bound",
+    "n_paths",
+    "exact_error",
+]
 
 
 def table() -> str:
@@ -59,7 +43,7 @@ def table() -> str:
                 row["n_paths"],
                 *(f"{float(row[f'{name}_ms']):.3g}" for name in times.values()),
             ]
-            for row in read_rows(RESULTS / "growth.csv")
+            for row in BENCHMARK.rows()
         ],
     )
 
@@ -89,3 +73,9 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
         "n_paths": len(certified(solution, support).open),
         "exact_error": exact.error,
     }
+
+
+BENCHMARK = Benchmark(
+    "growth.csv", grid_points(dataset=DATASETS, rows=ROWS, C=COSTS), _measure, _COLUMNS
+)
+run = BENCHMARK.run

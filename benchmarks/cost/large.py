@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.harness.data import load_pair
 from benchmarks.harness.markdown import markdown_table
-from benchmarks.harness.runner import RESULTS, Options, ResultFile, complete_csv, read_rows
+from benchmarks.harness.runner import Benchmark, Options
 from benchmarks.harness.timing import cpu_milliseconds
 from span_hpo import RBF, SpanObjective
 
@@ -22,30 +22,24 @@ POINTS: dict[str, list[tuple[float, float, float]]] = {
     "mnist_3_6": [(1 / 784, 2.0**p, 2.0**n) for p, n in ((-6, -6), (-2, 0), (2, 2), (8, 8))],
     "ijcnn1": [(1.0, 2.0, 2.0)],
 }
+_COLUMNS = [
+    "rows",
+    "evaluation_s",
+    "exact_evaluation_s",
+    "peak_gb",
+    "n_support",
+    "n_in_bound",
+    "span_error",
+    "exact_error",
+]
 
 
-def run(options: Options) -> ResultFile:
-    """Measure every point that is not in the CSV yet."""
-    points = [
+def _points(options: Options) -> list[dict[str, Any]]:
+    return [
         {"dataset": dataset, "gamma": gamma, "C_pos": C_pos, "C_neg": C_neg}
         for dataset in options.datasets or DATASETS
         for gamma, C_pos, C_neg in POINTS[dataset]
     ]
-    return complete_csv(
-        options.folder / "large.csv",
-        points,
-        _Measurement(),
-        columns=[
-            "rows",
-            "evaluation_s",
-            "exact_evaluation_s",
-            "peak_gb",
-            "n_support",
-            "n_in_bound",
-            "span_error",
-            "exact_error",
-        ],
-    )
 
 
 def table() -> str:
@@ -72,7 +66,7 @@ def table() -> str:
                 row["peak_gb"],
                 f"{float(row['span_error']):.4f}, {float(row['exact_error']):.4f}",
             ]
-            for row in read_rows(RESULTS / "large.csv")
+            for row in BENCHMARK.rows()
         ],
     )
 
@@ -109,3 +103,7 @@ class _Measurement:
             "span_error": np.float64(evaluation.loo.error),
             "exact_error": np.float64(exact.loo.error),
         }
+
+
+BENCHMARK = Benchmark("large.csv", _points, _Measurement(), _COLUMNS)
+run = BENCHMARK.run

@@ -15,14 +15,7 @@ import numpy as np
 from sklearn.preprocessing import minmax_scale
 
 from benchmarks.harness.markdown import markdown_table
-from benchmarks.harness.runner import (
-    RESULTS,
-    Options,
-    ResultFile,
-    combinations,
-    complete_csv,
-    read_rows,
-)
+from benchmarks.harness.runner import Benchmark, grid_points
 from span_hpo import RBF, Float, SpanObjective, UniformCost
 
 DATASETS = ["ringnorm"]
@@ -30,21 +23,12 @@ ROWS = [2**k for k in range(8, 14)]
 FEATURES = (5, 20, 80, 320)
 COSTS = (1.0, 64.0)
 _REPEATS = 3
-
-
-def run(options: Options) -> ResultFile:
-    """Measure every point that is not in the CSV yet."""
-    return complete_csv(
-        options.folder / "scale.csv",
-        combinations(dataset=options.datasets or DATASETS, rows=ROWS, features=FEATURES, C=COSTS),
-        _measure,
-        columns=["n_support", "n_in_bound", "evaluation_ms", "new_width_ms", "peak_mb"],
-    )
+_COLUMNS = ["n_support", "n_in_bound", "evaluation_ms", "new_width_ms", "peak_mb"]
 
 
 def table() -> str:
     """Return a table of time and memory, with a line for each number of rows."""
-    rows = read_rows(RESULTS / "scale.csv")
+    rows = BENCHMARK.rows()
     lines = []
     for count in ROWS:
         own = {
@@ -112,3 +96,12 @@ def ringnorm(rows: int, features: int) -> tuple[Any, Any]:
     X = rng.normal(size=(rows, features))
     X = np.where(y[:, None] > 0, 2 * X, X + 2 / np.sqrt(features))
     return minmax_scale(X), y
+
+
+BENCHMARK = Benchmark(
+    "scale.csv",
+    grid_points(dataset=DATASETS, rows=ROWS, features=FEATURES, C=COSTS),
+    _measure,
+    _COLUMNS,
+)
+run = BENCHMARK.run

@@ -15,47 +15,30 @@ from sklearn.svm import SVC
 
 from benchmarks.harness.data import load
 from benchmarks.harness.markdown import markdown_table, median_and_worst
-from benchmarks.harness.runner import (
-    RESULTS,
-    Options,
-    ResultFile,
-    combinations,
-    complete_csv,
-    read_rows,
-    rows_with,
-)
+from benchmarks.harness.runner import Benchmark, grid_points, rows_with
 from benchmarks.harness.timing import cpu_milliseconds
 from span_hpo import RBF, Float, Problem, SpanObjective, leave_one_out, solve
 from span_hpo.kernels import KernelCache
 
 DATASETS = ["ida_banana", "ida_waveform", "ida_image", "splice", "a1a"]
 COSTS = [2.0**-6, 2.0**2, 2.0**10]
-
-
-def run(options: Options) -> ResultFile:
-    """Measure every point that is not in the CSV yet."""
-    return complete_csv(
-        options.folder / "speed.csv",
-        combinations(dataset=options.datasets or DATASETS, C_pos=COSTS, C_neg=COSTS),
-        _measure,
-        columns=[
-            "rows",
-            "features",
-            "evaluation_ms",
-            "loo_ms",
-            "new_width_ms",
-            "svc_fit_ms",
-            "cv5_ms",
-            "evaluation_per_fit",
-            "new_width_per_fit",
-            "cv5_per_evaluation",
-            "loo_share",
-            "n_support",
-            "n_in_bound",
-            "n_refit",
-            "span_error",
-        ],
-    )
+_COLUMNS = [
+    "rows",
+    "features",
+    "evaluation_ms",
+    "loo_ms",
+    "new_width_ms",
+    "svc_fit_ms",
+    "cv5_ms",
+    "evaluation_per_fit",
+    "new_width_per_fit",
+    "cv5_per_evaluation",
+    "loo_share",
+    "n_support",
+    "n_in_bound",
+    "n_refit",
+    "span_error",
+]
 
 
 def table() -> str:
@@ -81,7 +64,7 @@ def full_table() -> str:
 
 
 def _lines() -> list[list[str]]:
-    rows = read_rows(RESULTS / "speed.csv")
+    rows = BENCHMARK.rows()
     lines = []
     for name in DATASETS:
         own = rows_with(rows, dataset=name)
@@ -135,3 +118,9 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
         "n_refit": evaluation.loo.n_refit,
         "span_error": evaluation.loo.error,
     }
+
+
+BENCHMARK = Benchmark(
+    "speed.csv", grid_points(dataset=DATASETS, C_pos=COSTS, C_neg=COSTS), _measure, _COLUMNS
+)
+run = BENCHMARK.run

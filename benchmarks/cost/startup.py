@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.harness.runner import Options, ResultFile, combinations, complete_csv
+from benchmarks.harness.runner import Benchmark, grid_points
 
 _TIMED = """
 import time
@@ -33,12 +33,6 @@ DATASETS = list(TASKS)
 _REPEATS = 5
 
 
-def run(options: Options) -> ResultFile:
-    """Measure every task that is not in the CSV yet."""
-    points = combinations(task=options.datasets or DATASETS)
-    return complete_csv(options.folder / "startup.csv", points, _measure, columns=["seconds"])
-
-
 def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
     command = [sys.executable, "-c", _TIMED.format(code=TASKS[point["task"]])]
     seconds = [
@@ -46,3 +40,7 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
         for _ in range(_REPEATS + 1)
     ]
     return {"seconds": round(min(seconds[1:]), 4)}
+
+
+BENCHMARK = Benchmark("startup.csv", grid_points(task=DATASETS), _measure, ["seconds"])
+run = BENCHMARK.run

@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import platform
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from importlib import metadata
@@ -183,33 +183,47 @@ class ResultFile:
         return rows
 
 
-def complete_csv(
-    path: Path,
-    points: Sequence[Mapping[str, Any]],
-    measure: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-    *,
-    columns: list[str],
-    jobs: int = 1,
-) -> ResultFile:
-    """Return a CSV with a row for every point; only those that it lacks are measured.
+@dataclass(frozen=True)
+class Benchmark:
+    """What is measured and where it is written.
 
-    Parameters
+    Attributes
     ----------
-    path
-        The file; an existing one is continued.
+    csv
+        Name of the CSV.
     points
-        The keys of all rows, at least one.
+        Function from the options to the keys of all rows, at least one.
     measure
         Function that returns the other columns of a point. With several jobs it must belong to a
         module, so that other processes can import it.
     columns
         Names of the other columns.
-    jobs
-        Number of processes.
     """
-    results = ResultFile(path, key=list(points[0]), columns=columns)
-    results.complete(points, measure, jobs=jobs)
-    return results
+
+    csv: str
+    points: Callable[[Options], list[dict[str, Any]]]
+    measure: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    columns: list[str]
+
+    def run(self, options: Options) -> ResultFile:
+        """Measure every point that is not in the CSV yet."""
+        path, points = options.folder / self.csv, self.points(options)
+        results = ResultFile(path, key=list(points[0]), columns=self.columns)
+        results.complete(points, self.measure, jobs=options.jobs)
+        return results
+
+    def rows(self) -> list[dict[str, str]]:
+        """Return the rows of the committed CSV."""
+        return read_rows(RESULTS / self.csv)
+
+
+def grid_points(**values: Iterable[Any]) -> Callable[[Options], list[dict[str, Any]]]:
+    """Return a function from the options to all combinations of the values.
+
+    The first values are the data sets; the options may choose some of them.
+    """
+    first = next(iter(values))
+    return lambda options: combinations(**{**values, first: options.datasets or values[first]})
 
 
 def _measured(

@@ -28,14 +28,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.harness.data import Split, load
 from benchmarks.harness.markdown import markdown_table
-from benchmarks.harness.runner import (
-    RESULTS,
-    Options,
-    ResultFile,
-    complete_csv,
-    read_rows,
-    rows_with,
-)
+from benchmarks.harness.runner import Benchmark, Options, rows_with
 from span_hpo import RBF, Problem, leave_one_out, solve
 from span_hpo.kernels import KernelCache
 from span_hpo.runtime import FloatArray
@@ -57,25 +50,18 @@ CURVES = {
     "exact_error": "exact leave-one-out",
 }
 _QUICK_SUBSETS, _QUICK_POINTS = 2, 3
+_COLUMNS = ["rows", "n_support", "n_in_bound", "n_bounded", *CURVES]
 
 
-def run(options: Options) -> ResultFile:
-    """Measure every point that is not in the CSV yet."""
+def _points(options: Options) -> list[dict[str, Any]]:
     few = slice(5, 5 + _QUICK_POINTS) if options.quick else slice(None)
-    points = [
+    return [
         {"dataset": name, "subset": subset, "sigma": sigma, "C": C}
         for name in options.datasets or DATASETS
         for subset, (sigma, C) in product(
             range(_QUICK_SUBSETS if options.quick else SUBSETS[name]), GRIDS[name][few]
         )
     ]
-    return complete_csv(
-        options.folder / "postal.csv",
-        points,
-        _measure,
-        columns=["rows", "n_support", "n_in_bound", "n_bounded", *CURVES],
-        jobs=options.jobs,
-    )
 
 
 def curves(rows: list[dict[str, str]], dataset: str) -> dict[str, list[tuple[float, float, float]]]:
@@ -108,7 +94,7 @@ def curves(rows: list[dict[str, str]], dataset: str) -> dict[str, list[tuple[flo
 
 def table() -> str:
     """Return a table of the minimum of each curve and of its distance to the test error."""
-    rows = read_rows(RESULTS / "postal.csv")
+    rows = BENCHMARK.rows()
     lines = []
     for dataset in DATASETS:
         found = curves(rows, dataset)
@@ -191,3 +177,7 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
         "span_error": round(leave_one_out(solution, certify=False).error, 6),
         "exact_error": round(leave_one_out(solution, "exact").error, 6),
     }
+
+
+BENCHMARK = Benchmark("postal.csv", _points, _measure, _COLUMNS)
+run = BENCHMARK.run

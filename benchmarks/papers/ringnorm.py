@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.harness.runner import Options, ResultFile, complete_csv
+from benchmarks.harness.runner import Benchmark, Options, ResultFile
 from benchmarks.harness.timing import Stopwatch, compile_once
 from span_hpo import RBF, Problem, leave_one_out, solve
 from span_hpo.kernels import KernelCache, KernelMatrix
@@ -30,19 +30,18 @@ _QUICK_ROWS = tuple(2**k for k in range(7, 13))
 _COSTS = dict.fromkeys(ROWS, 33) | {2**13: 17, 2**14: 9}  # values of either class cost
 _FOLDS = 5
 _MEMORY = 16_000.0  # megabytes
+_COLUMNS = ["points", "fit_s", "span_s", "exact_s", "cv5_s", "n_support", "n_in_bound"]
 
 
 def run(options: Options) -> ResultFile:
     """Measure every size that is not in the CSV yet."""
+    measure = _measure_quickly if options.quick else _measure
+    return Benchmark("ringnorm.csv", _points, measure, _COLUMNS).run(options)
+
+
+def _points(options: Options) -> list[dict[str, Any]]:
     sizes = [(20, rows) for rows in _QUICK_ROWS] if options.quick else product(FEATURES, ROWS)
-    points = [{"features": features, "rows": rows} for features, rows in sizes]
-    return complete_csv(
-        options.folder / "ringnorm.csv",
-        points,
-        _measure_quickly if options.quick else _measure,
-        columns=["points", "fit_s", "span_s", "exact_s", "cv5_s", "n_support", "n_in_bound"],
-        jobs=options.jobs,
-    )
+    return [{"features": features, "rows": rows} for features, rows in sizes]
 
 
 def sample(features: int, rows: int) -> tuple[FloatArray, FloatArray]:

@@ -22,14 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.harness.data import load
 from benchmarks.harness.markdown import markdown_table
-from benchmarks.harness.runner import (
-    RESULTS,
-    Options,
-    ResultFile,
-    complete_csv,
-    read_rows,
-    rows_with,
-)
+from benchmarks.harness.runner import Benchmark, Options, rows_with
 from benchmarks.harness.timing import Stopwatch, compile_once, cpu_milliseconds
 from benchmarks.papers import published
 from benchmarks.papers.exact_selection import GRIDS, KERNELS, kernel_of
@@ -56,24 +49,20 @@ _COLUMNS = [
 ]
 
 
-def run(options: Options) -> ResultFile:
-    """Measure every point of the grids that is not in the CSV yet."""
+def _points(options: Options) -> list[dict[str, Any]]:
     names = options.datasets or (_QUICK_DATASETS if options.quick else DATASETS)
     few = slice(1) if options.quick else slice(None)
-    points = [
+    return [
         {"dataset": name, "kernel": kernel, "C": C, "gamma": gamma}
         for name in names
         for kernel in KERNELS
         for C, gamma in GRIDS[kernel][few]
     ]
-    return complete_csv(
-        options.folder / "rivals.csv", points, _measure, columns=_COLUMNS, jobs=options.jobs
-    )
 
 
 def table() -> str:
     """Return a table of the time that four methods take for each grid."""
-    rows = read_rows(RESULTS / "rivals.csv")
+    rows = BENCHMARK.rows()
     lines = []
     for at, (kernel, title) in enumerate(zip(KERNELS, ("linear", "RBF"), strict=True)):
         for name, printed in published.EXACT_SECONDS.items():
@@ -161,3 +150,7 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
         "exact_error": round(exact.error, 6),
         "differ": np.count_nonzero(differ),
     }
+
+
+BENCHMARK = Benchmark("rivals.csv", _points, _measure, _COLUMNS)
+run = BENCHMARK.run

@@ -17,14 +17,7 @@ from sklearn.svm import SVC
 
 from benchmarks.harness.data import load
 from benchmarks.harness.markdown import markdown_table
-from benchmarks.harness.runner import (
-    RESULTS,
-    Options,
-    ResultFile,
-    combinations,
-    complete_csv,
-    read_rows,
-)
+from benchmarks.harness.runner import Benchmark, grid_points
 from benchmarks.harness.timing import cpu_milliseconds
 from span_hpo import RBF, SpanSVC, UniformCost
 from span_hpo.runtime import FloatArray
@@ -32,20 +25,11 @@ from span_hpo.runtime import FloatArray
 DATASETS = ["ida_banana", "ida_waveform", "ida_image", "ida_german", "splice", "a1a"]
 COSTS = (1.0, 100.0)
 _BINS = 10
-
-
-def run(options: Options) -> ResultFile:
-    """Measure every point that is not in the CSV yet."""
-    return complete_csv(
-        options.folder / "calibration.csv",
-        combinations(dataset=options.datasets or DATASETS, C=COSTS),
-        _measure,
-        columns=[
-            f"{way}_{what}"
-            for way in ("loo", "folds")
-            for what in ("log_loss", "brier", "calibration_error", "fit_ms")
-        ],
-    )
+_COLUMNS = [
+    f"{way}_{what}"
+    for way in ("loo", "folds")
+    for what in ("log_loss", "brier", "calibration_error", "fit_ms")
+]
 
 
 def table() -> str:
@@ -67,7 +51,7 @@ def table() -> str:
                     for name, form in measures.values()
                 ),
             ]
-            for row in read_rows(RESULTS / "calibration.csv")
+            for row in BENCHMARK.rows()
         ],
     )
 
@@ -96,3 +80,7 @@ def _calibration_error(positive: Any, p: FloatArray) -> float:
     bins = np.minimum((p * _BINS).astype(int), _BINS - 1)
     gaps = [abs(np.sum(positive[bins == one]) - np.sum(p[bins == one])) for one in range(_BINS)]
     return float(np.sum(gaps)) / len(p)
+
+
+BENCHMARK = Benchmark("calibration.csv", grid_points(dataset=DATASETS, C=COSTS), _measure, _COLUMNS)
+run = BENCHMARK.run

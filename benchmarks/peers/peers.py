@@ -17,6 +17,7 @@ with a message, and has no row.
 import functools
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from statistics import median
@@ -28,10 +29,10 @@ from benchmarks.harness.data import load
 from benchmarks.harness.markdown import markdown_table
 from benchmarks.harness.runner import (
     RESULTS,
+    Benchmark,
     Options,
     ResultFile,
     combinations,
-    complete_csv,
     read_rows,
 )
 from benchmarks.peers.libraries import PEERS, Costs, Found, Peer, Task
@@ -43,35 +44,34 @@ COSTS: list[float] = COST_RANGE.grid(9)  # for either class: 2^(k/2 - 6), k = 0,
 QUICK_COSTS: list[float] = COST_RANGE.grid(3)
 _REPEATS = 3  # how often a search and its fits are timed on a small set
 _MANY_ROWS = 1000  # with as many rows a search takes seconds and is timed once
+_COLUMNS = [
+    "rows",
+    "points",
+    "repeats",
+    "cpu_seconds",
+    "cpu_per_point_ms",
+    "svc_fit_ms",
+    "fits_seconds",
+    "ratio_to_fit",
+    "ratio_to_fits",
+    "loss",
+    "test_error",
+    "C_pos",
+    "C_neg",
+    "version",
+]
 
 
 def run(options: Options) -> ResultFile:
     """Measure every installed peer that is not in the CSV yet."""
-    names = options.datasets or (DATASETS[:1] if options.quick else DATASETS)
-    costs = QUICK_COSTS if options.quick else COSTS
-    points = combinations(dataset=names, peer=installed())
+    measured = functools.partial(measure, costs=QUICK_COSTS if options.quick else COSTS)
     # One process: two at a time would share the caches of the machine.
-    return complete_csv(
-        options.folder / "peers.csv",
-        points,
-        functools.partial(measure, costs=costs),
-        columns=[
-            "rows",
-            "points",
-            "repeats",
-            "cpu_seconds",
-            "cpu_per_point_ms",
-            "svc_fit_ms",
-            "fits_seconds",
-            "ratio_to_fit",
-            "ratio_to_fits",
-            "loss",
-            "test_error",
-            "C_pos",
-            "C_neg",
-            "version",
-        ],
-    )
+    return Benchmark("peers.csv", _points, measured, _COLUMNS).run(replace(options, jobs=1))
+
+
+def _points(options: Options) -> list[dict[str, Any]]:
+    names = options.datasets or (DATASETS[:1] if options.quick else DATASETS)
+    return combinations(dataset=names, peer=installed())
 
 
 def installed() -> list[str]:

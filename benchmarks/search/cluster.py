@@ -20,14 +20,7 @@ from ray.tune.search import BasicVariantGenerator
 
 from benchmarks.harness.data import Split, load
 from benchmarks.harness.markdown import markdown_table
-from benchmarks.harness.runner import (
-    RESULTS,
-    Options,
-    ResultFile,
-    combinations,
-    complete_csv,
-    read_rows,
-)
+from benchmarks.harness.runner import Benchmark, grid_points
 from benchmarks.search.overhead import COMPUTATION, compute
 from benchmarks.search.studies import WIDTHS
 from span_hpo import RBF, SpanObjective
@@ -39,29 +32,20 @@ _ROWS = {"ida_ringnorm": 4096}
 _BUDGETS = (0.125, 0.25, 0.5, 1.0)
 _REPEATS = 5
 _SEED = 0
-
-
-def run(options: Options) -> ResultFile:
-    """Measure every data set that is not in the CSV yet."""
-    return complete_csv(
-        options.folder / "cluster.csv",
-        combinations(dataset=options.datasets or DATASETS),
-        _measure,
-        columns=[
-            "rows",
-            "reports_per_trial",
-            "evaluation_ms",
-            "overhead_ms",
-            "trivial_ms",
-            "overhead_per_trivial",
-            "speed_up_of_workers",
-            "speed_up_of_processes",
-            "workers_per_processes",
-            "asha_share_of_time",
-            "asha_test_error",
-            "full_test_error",
-        ],
-    )
+_COLUMNS = [
+    "rows",
+    "reports_per_trial",
+    "evaluation_ms",
+    "overhead_ms",
+    "trivial_ms",
+    "overhead_per_trivial",
+    "speed_up_of_workers",
+    "speed_up_of_processes",
+    "workers_per_processes",
+    "asha_share_of_time",
+    "asha_test_error",
+    "full_test_error",
+]
 
 
 def table() -> str:
@@ -79,7 +63,7 @@ def table() -> str:
             f"{float(row['asha_share_of_time']):.0%}",
             f"{float(row['asha_test_error']):.4f} ({float(row['full_test_error']):.4f})",
         ]
-        for row in read_rows(RESULTS / "cluster.csv")
+        for row in BENCHMARK.rows()
     ]
     return markdown_table(
         [
@@ -279,3 +263,7 @@ def _speed_up_of_processes() -> float:
             seconds["one"].append(middle - start)
             seconds["two"].append(time.perf_counter() - middle)
     return min(seconds["one"]) / min(seconds["two"])
+
+
+BENCHMARK = Benchmark("cluster.csv", grid_points(dataset=DATASETS), _measure, _COLUMNS)
+run = BENCHMARK.run

@@ -11,15 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.harness.markdown import markdown_table
-from benchmarks.harness.runner import (
-    RESULTS,
-    Options,
-    ResultFile,
-    combinations,
-    complete_csv,
-    read_rows,
-    rows_with,
-)
+from benchmarks.harness.runner import RESULTS, Benchmark, grid_points, read_rows, rows_with
 
 DATASETS = ["simulation"]
 NODES = (1, 4, 16, 64, 256)
@@ -28,21 +20,12 @@ ROWS = (1024, 8192, 49990)
 BUDGETS = {"all rows": (1.0,), "four budgets, half go on": (0.125, 0.25, 0.5, 1.0)}
 _FEATURES, _COST = 20, 64.0
 _TRIALS = 20_000
-
-
-def run(options: Options) -> ResultFile:
-    """Simulate every cluster that is not in the CSV yet."""
-    return complete_csv(
-        options.folder / "nodes.csv",
-        combinations(dataset=options.datasets or DATASETS, rows=ROWS, budgets=BUDGETS, nodes=NODES),
-        _measure,
-        columns=["evaluation_ms", "report_ms", "trials_per_s", "busy_workers", "busy_driver"],
-    )
+_COLUMNS = ["evaluation_ms", "report_ms", "trials_per_s", "busy_workers", "busy_driver"]
 
 
 def table() -> str:
     """Return a table of simulated trials per second, with a line for each kind of trial."""
-    rows = read_rows(RESULTS / "nodes.csv")
+    rows = BENCHMARK.rows()
     lines = []
     for count in ROWS:
         for budgets in BUDGETS:
@@ -141,3 +124,12 @@ def _report_seconds() -> float:
     """Return the seconds of the driver for one report of a trial that ASHA may stop."""
     rows = {row["dataset"]: row for row in read_rows(RESULTS / "cluster.csv")}
     return float(rows["splice"]["trivial_ms"]) / float(rows["splice"]["reports_per_trial"]) / 1e3
+
+
+BENCHMARK = Benchmark(
+    "nodes.csv",
+    grid_points(dataset=DATASETS, rows=ROWS, budgets=BUDGETS, nodes=NODES),
+    _measure,
+    _COLUMNS,
+)
+run = BENCHMARK.run

@@ -14,14 +14,7 @@ from typing import Any
 import optuna
 
 from benchmarks.harness.markdown import markdown_table
-from benchmarks.harness.runner import (
-    RESULTS,
-    Options,
-    ResultFile,
-    combinations,
-    complete_csv,
-    read_rows,
-)
+from benchmarks.harness.runner import Benchmark, grid_points
 from benchmarks.search.studies import new_objective, new_study
 from span_hpo import Float
 from span_hpo.integrations.optuna import OptunaObjective
@@ -30,29 +23,20 @@ DATASETS = ["splice"]
 _TRIALS = 100
 _REPEATS = 3
 COMPUTATION = 6_000_000  # additions, which take about half a second
-
-
-def run(options: Options) -> ResultFile:
-    """Measure every data set that is not in the CSV yet."""
-    return complete_csv(
-        options.folder / "overhead.csv",
-        combinations(dataset=options.datasets or DATASETS),
-        _measure,
-        columns=[
-            "by_hand_s",
-            "adapter_s",
-            "overhead",
-            "two_threads_s",
-            "speed_up_of_threads",
-            "speed_up_of_processes",
-            "threads_per_processes",
-        ],
-    )
+_COLUMNS = [
+    "by_hand_s",
+    "adapter_s",
+    "overhead",
+    "two_threads_s",
+    "speed_up_of_threads",
+    "speed_up_of_processes",
+    "threads_per_processes",
+]
 
 
 def table() -> str:
     """Return a table of the overhead and of the speed-ups."""
-    row = read_rows(RESULTS / "overhead.csv")[0]
+    row = BENCHMARK.rows()[0]
     return markdown_table(
         [
             "adapter against a hand-written function",
@@ -126,3 +110,7 @@ def compute(count: int) -> int:
     for number in range(count):
         total += number
     return total
+
+
+BENCHMARK = Benchmark("overhead.csv", grid_points(dataset=DATASETS), _measure, _COLUMNS)
+run = BENCHMARK.run

@@ -12,14 +12,7 @@ import optuna
 from optuna.trial import TrialState
 
 from benchmarks.harness.markdown import markdown_table, mean_of
-from benchmarks.harness.runner import (
-    RESULTS,
-    Options,
-    ResultFile,
-    combinations,
-    complete_csv,
-    read_rows,
-)
+from benchmarks.harness.runner import Benchmark, grid_points
 from benchmarks.search.search import DATASETS, SEEDS, TRIALS
 from benchmarks.search.studies import error_on_test_rows, new_objective, new_study
 from span_hpo import Evaluation, SpanObjective
@@ -27,28 +20,19 @@ from span_hpo.integrations.optuna import OptunaObjective
 
 BUDGETS = (0.125, 0.25, 0.5, 1.0)
 KEPT = 10.0  # percent of the trials that pass a budget
-
-
-def run(options: Options) -> ResultFile:
-    """Measure every search that is not in the CSV yet."""
-    return complete_csv(
-        options.folder / "pruning.csv",
-        combinations(dataset=options.datasets or DATASETS, seed=SEEDS),
-        _measure,
-        columns=[
-            "evaluation_s",
-            "pruned_evaluation_s",
-            "pruned_share_of_time",
-            "test_error",
-            "pruned_test_error",
-            "n_complete",
-        ],
-    )
+_COLUMNS = [
+    "evaluation_s",
+    "pruned_evaluation_s",
+    "pruned_share_of_time",
+    "test_error",
+    "pruned_test_error",
+    "n_complete",
+]
 
 
 def table() -> str:
     """Return a table of times and test errors, as means over seeds."""
-    rows = read_rows(RESULTS / "pruning.csv")
+    rows = BENCHMARK.rows()
     columns = {
         "evaluation time with / without pruning": ("pruned_share_of_time", ".2f"),
         "test error with pruning": ("pruned_test_error", ".4f"),
@@ -97,3 +81,7 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
     row["pruned_share_of_time"] = round(row["pruned_evaluation_s"] / row["evaluation_s"], 4)
     row["n_complete"] = len(study.get_trials(states=(TrialState.COMPLETE,)))
     return row
+
+
+BENCHMARK = Benchmark("pruning.csv", grid_points(dataset=DATASETS, seed=SEEDS), _measure, _COLUMNS)
+run = BENCHMARK.run

@@ -23,14 +23,7 @@ from optuna.trial import TrialState
 
 from benchmarks.harness.data import PAPER
 from benchmarks.harness.markdown import markdown_table
-from benchmarks.harness.runner import (
-    RESULTS,
-    Options,
-    ResultFile,
-    complete_csv,
-    read_rows,
-    rows_with,
-)
+from benchmarks.harness.runner import RESULTS, Benchmark, Options, ResultFile, read_rows, rows_with
 from benchmarks.search.studies import WIDTHS, first_split, model_error, new_objective, new_study
 from span_hpo import RBF, SpanObjective
 from span_hpo.integrations.optuna import OptunaObjective, best_trial, params_of
@@ -104,13 +97,9 @@ def run(options: Options) -> ResultFile:
     scope = QUICK if options.quick else FULL
     if options.datasets:
         scope = Scope(options.datasets, scope.trials, scope.points, scope.seeds)
-    return complete_csv(
-        options.folder / "samplers.csv",
-        scope.keys(),
-        functools.partial(_measure, scope),
-        columns=[*_columns(scope), "different_points", "optuna"],
-        jobs=options.jobs,
-    )
+    columns = [*_columns(scope), "different_points", "optuna"]
+    measure = functools.partial(_measure, scope)
+    return Benchmark("samplers.csv", lambda _: scope.keys(), measure, columns).run(options)
 
 
 def table() -> str:

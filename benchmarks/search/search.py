@@ -16,15 +16,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC
 
 from benchmarks.harness.markdown import markdown_table, mean_of
-from benchmarks.harness.runner import (
-    RESULTS,
-    Options,
-    ResultFile,
-    combinations,
-    complete_csv,
-    read_rows,
-    rows_with,
-)
+from benchmarks.harness.runner import RESULTS, Benchmark, Options, grid_points, read_rows, rows_with
 from benchmarks.search.studies import error_on_test_rows, first_split, new_objective, new_study
 from span_hpo.integrations.optuna import OptunaObjective
 
@@ -36,49 +28,32 @@ OBJECTIVES: dict[str, dict[str, Any]] = {
     "smooth_error": {"metric": "smooth_error"},
     "exact error": {"metric": "error", "loo_method": "exact"},
 }
+_SEARCH_COLUMNS = [
+    *(f"{name}_{trials}" for trials in TRIALS for name in ("test_error", "loss")),
+    "search_s",
+    "evaluation_s",
+]
+_RIVAL_COLUMNS = [
+    "search_s",
+    "grid_search_s",
+    "search_per_grid_search",
+    "grid_search_test_error",
+    "visited_evaluation_s",
+    "visited_cv5_s",
+    "cv5_per_evaluation",
+]
 
 
-def run(options: Options) -> list[ResultFile]:
-    """Measure everything that is not in the CSVs yet."""
-    return [run_searches(options), run_rivals(options)]
-
-
-def run_searches(options: Options) -> ResultFile:
-    """Search with every objective and seed."""
-    return complete_csv(
-        options.folder / "search.csv",
-        combinations(dataset=options.datasets or DATASETS, objective=OBJECTIVES, seed=SEEDS),
-        _measure_search,
-        columns=[
-            *(f"{name}_{trials}" for trials in TRIALS for name in ("test_error", "loss")),
-            "search_s",
-            "evaluation_s",
-        ],
-    )
-
-
-def run_rivals(options: Options) -> ResultFile:
-    """Run a grid search of the same space, and cross-validate the points that Optuna visited."""
-    return complete_csv(
-        options.folder / "search_rivals.csv",
-        combinations(dataset=options.datasets or DATASETS),
-        _measure_rivals,
-        columns=[
-            "search_s",
-            "grid_search_s",
-            "search_per_grid_search",
-            "grid_search_test_error",
-            "visited_evaluation_s",
-            "visited_cv5_s",
-            "cv5_per_evaluation",
-        ],
-    )
+def run(options: Options) -> None:
+    """Measure the searches, then the grid searches, that are not in the CSVs yet."""
+    SEARCHES.run(options)
+    RIVALS.run(options)
 
 
 def table() -> str:
     """Return a table of the test errors after searches and on grids."""
-    rows = read_rows(RESULTS / "search.csv")
-    against = {row["dataset"]: row for row in read_rows(RESULTS / "search_rivals.csv")}
+    rows = SEARCHES.rows()
+    against = {row["dataset"]: row for row in RIVALS.rows()}
     grids = read_rows(RESULTS / "weighted.csv")
     searches = [(objective, trials) for objective in OBJECTIVES for trials in reversed(TRIALS)]
     lines = []
@@ -98,7 +73,7 @@ def table() -> str:
 def time_table() -> str:
     """Return a table of the wall times of a search, a grid search and cross-validation."""
     lines = []
-    for row in read_rows(RESULTS / "search_rivals.csv"):
+    for row in RIVALS.rows():
         found, on_grid, evaluations, folds = (
             float(row[f"{name}_s"])
             for name in ("search", "grid_search", "visited_evaluation", "visited_cv5")
@@ -145,6 +120,7 @@ def _measure_search(point: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _measure_rivals(point: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a grid search of the same space, and cross-validate the points that Optuna visited."""
     name = point["dataset"]
     split, objective, study = first_split(name), new_objective(name), new_study(SEEDS[0])
     search = _wall_seconds(lambda: study.optimize(OptunaObjective(objective), n_trials=max(TRIALS)))
@@ -176,3 +152,14 @@ def _wall_seconds(work: Callable[[], Any]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
+
+
+SEARCHES = Benchmark(
+    "search.csv",
+    grid_points(dataset=DATASETS, objective=OBJECTIVES, seed=SEEDS),
+    _measure_search,
+    _SEARCH_COLUMNS,
+)
+RIVALS = Benchmark(
+    "search_rivals.csv", grid_points(dataset=DATASETS), _measure_rivals, _RIVAL_COLUMNS
+)

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.harness import runner
 from benchmarks.harness.runner import (
+    Benchmark,
+    Options,
     ResultFile,
     combinations,
-    complete_csv,
+    grid_points,
     read_rows,
     rows_with,
 )
@@ -76,13 +79,23 @@ def test_rows_are_chosen_by_their_columns():
     assert rows_with(rows) == rows
 
 
-def test_a_csv_is_completed(tmp_path):
-    """The columns are the key, what is measured and the stamp; a second call measures nothing."""
-    path, points = tmp_path / "x.csv", combinations(name="a", C=(1, 2))
-    file = complete_csv(path, points, lambda point: {"value": 10 * point["C"]}, columns=["value"])
+def test_data_sets_of_a_grid_can_be_chosen():
+    """Without a choice all values of the first name are points; the other values always are."""
+    points = grid_points(dataset=("a", "b"), C=(1, 2))
+    assert points(Options()) == combinations(dataset="ab", C=(1, 2))
+    assert points(Options(datasets=["b"])) == [{"dataset": "b", "C": 1}, {"dataset": "b", "C": 2}]
+
+
+def test_a_benchmark_completes_its_csv(tmp_path, monkeypatch):
+    """The columns are the key, what is measured and the stamp; a second run measures nothing."""
+    points, options = grid_points(name="a", C=(1, 2)), Options(folder=tmp_path)
+    ten_times = Benchmark("x.csv", points, lambda point: {"value": 10 * point["C"]}, ["value"])
+    file = ten_times.run(options)
     assert (file.key, file.columns[2:]) == (["name", "C"], ["value", "versions", "machine"])
-    again = complete_csv(path, points, lambda point: {}, columns=["value"])
+    again = Benchmark("x.csv", points, lambda point: {}, ["value"]).run(options)
     assert [row["value"] for row in again.rows] == ["10", "20"]
+    monkeypatch.setattr(runner, "RESULTS", tmp_path)
+    assert ten_times.rows() == again.rows
 
 
 def own_process(point):
