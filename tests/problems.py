@@ -134,3 +134,11 @@ def symmetric_problem(seed):
     elif spread == "nearly":
         costs = 1 + 1e-9 * rng.integers(-5, 6, size=count)
     return Problem(K, y, costs * 10.0 ** rng.integers(-12, 4))
+
+
+def labels_and_values(seed=0, count=60):
+    """Return labels, decision values that tend to agree with them, and weights."""
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(count) < 0.35, 1.0, -1.0)
+    y[:2] = [-1, 1]
+    return y, y * rng.normal(0.7, 1.0, count), rng.uniform(0.1, 3.0, count)

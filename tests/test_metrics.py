@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 from sklearn.metrics import (
     balanced_accuracy_score,
     brier_score_loss,
@@ -15,6 +14,7 @@ from sklearn.metrics import (
 
 from span_hpo.calibration import platt_sigmoid
 from span_hpo.metrics import METRICS, as_metrics
+from tests.problems import labels_and_values
 
 NAMES = [
     "error",
@@ -28,13 +28,6 @@ NAMES = [
     "f1",
     "mcc",
 ]
-
-
-def example(seed=0, count=60):
-    rng = np.random.default_rng(seed)
-    y = np.where(rng.random(count) < 0.35, 1.0, -1.0)
-    y[:2] = [-1, 1]
-    return y, y * rng.normal(0.7, 1.0, count), rng.uniform(0.1, 3.0, count)
 
 
 def test_names_of_the_metrics():
@@ -59,7 +52,7 @@ def test_metrics_by_hand():
 @pytest.mark.parametrize("seed", range(5))
 def test_metrics_equal_scikit_learn(seed):
     """Weighted losses agree with scikit-learn's functions of the same name."""
-    y, f, w = example(seed)
+    y, f, w = labels_and_values(seed)
     predicted = np.where(f > 0, 1.0, -1.0)
     found = {name: METRICS[name](y, f, w) for name in NAMES}
     weighted = {"sample_weight": w}
@@ -81,7 +74,7 @@ def test_metrics_equal_scikit_learn(seed):
 @settings(max_examples=50, deadline=None)
 def test_weights_count_rows(seed, scale):
     """A weight of 2 is a row that stands twice; the unit of the weights is free."""
-    y, f, _ = example(seed, 25)
+    y, f, _ = labels_and_values(seed, 25)
     w = np.random.default_rng(seed).integers(1, 4, 25)
     for name in NAMES:
         repeated = METRICS[name](np.repeat(y, w), np.repeat(f, w), np.ones(w.sum()))
@@ -93,45 +86,9 @@ def test_weights_count_rows(seed, scale):
             assert METRICS[name](y, f, scale * w) == pytest.approx(repeated, abs=1e-12)
 
 
-def test_platt_sigmoid_is_the_minimum():
-    """A general minimiser finds no better sigmoid."""
-    for seed in range(10):
-        y, f, w = example(seed)
-        w = w / w.mean()
-        n_pos, n_neg = w[y > 0].sum(), w[y < 0].sum()
-        target = np.where(y > 0, (n_pos + 1) / (n_pos + 2), 1 / (n_neg + 2))
-
-        def entropy(theta, f=f, w=w, target=target):
-            odds = theta[0] * f + theta[1]
-            return np.average(np.logaddexp(0, odds) - target * odds, weights=w)
-
-        found = platt_sigmoid(y, f, w)
-        best = minimize(entropy, [1.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-9})
-        assert entropy([found.slope, found.offset]) <= best.fun + 1e-9
-
-
-@pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
-def test_platt_sigmoid_of_extreme_values(size):
-    """Separated, constant and huge values give finite losses and no warning."""
-    y = np.array([-1.0, -1, -1, 1, 1])
-    for f in (size * y, np.full(5, size), -size * y):
-        for name in ("log_loss", "brier"):
-            assert 0 < METRICS[name](y, f, np.ones(5)) < 1
-
-
-def test_values_that_rank_the_wrong_way_round_are_worth_a_constant():
-    """Platt's sigmoid never falls: anti-ranked values give the loss of the base rate, not less."""
-    y, _, w = example(1)
-    for name in ("log_loss", "brier"):
-        constant = METRICS[name](y, np.zeros(len(y)), w)
-        assert METRICS[name](y, -y, w) == pytest.approx(constant, abs=1e-9)
-        assert METRICS[name](y, y, w) < constant
-    assert platt_sigmoid(y, -y, w).slope == 0.0
-
-
 def test_zero_weight_of_a_class():
     """Metrics that need both classes say so; the others do without."""
-    y, f, _ = example()
+    y, f, _ = labels_and_values()
     weight = np.where(y > 0, 1.0, 0.0)
     for metric in as_metrics(tuple(NAMES), weighted=True):
         if metric.name in ("balanced_error", "auc", "average_precision", "f1", "mcc"):
@@ -141,13 +98,6 @@ def test_zero_weight_of_a_class():
             assert np.isfinite(metric.loss(y, f, weight))
     with pytest.raises(ValueError, match="`metric_weight` must be positive in some row"):
         as_metrics("error", weighted=True)[0].loss(y, f, np.zeros(len(y)))
-
-
-def test_scaling_the_values_does_not_change_probabilities():
-    """Platt's sigmoid takes up the scale of the decision values."""
-    y, f, w = example(3)
-    one, other = platt_sigmoid(y, f, w), platt_sigmoid(y, 1e6 * f, w)
-    np.testing.assert_allclose(one.probability(f), other.probability(1e6 * f), atol=1e-7)
 
 
 def test_constant_predictions():
@@ -169,7 +119,7 @@ def own_weighted_metric(y, decision_values, weight):
 
 def test_callable_metrics():
     """A callable gets labels and values, and weights only if it asks for them."""
-    y, f, w = example()
+    y, f, w = labels_and_values()
     assert as_metrics(own_metric, weighted=False)[0].loss(y, f, w) == np.mean(f)
     weighted = as_metrics(own_weighted_metric, weighted=True)[0]
     assert weighted.loss(y, f, w) == np.average(f, weights=w)
@@ -185,7 +135,7 @@ def test_callable_metrics():
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, None, "0.1", np.array([1.0, 2.0])])
 def test_callable_that_returns_no_number(wrong):
     """A failed metric is an error, never a loss."""
-    y, f, w = example()
+    y, f, w = labels_and_values()
     metric = as_metrics(lambda y, f: wrong, weighted=False)[0]
     with pytest.raises(ValueError, match=r"must (be a finite|return one) number, got"):
         metric.loss(y, f, w)

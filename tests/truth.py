@@ -1,6 +1,7 @@
 """Brute force that the tests compare with."""
 
 import numpy as np
+import piqp
 
 from span_hpo import Problem, solve
 
@@ -45,3 +46,36 @@ def lemma_slack(solution, p):
     same = solution.in_bound & others & (y == y[p])
     bounded = solution.bounded & others
     return costs[same].sum() + y[p] * (y[bounded] * costs[bounded]).sum()
+
+
+def span_program(solution, p, *, box):
+    """Return PIQP's status and the squared span of row p, set up independently of the package."""
+    problem, alpha, y = solution.problem, solution.alpha, solution.problem.y
+    K = problem.K.values
+    others = np.array([i for i in np.flatnonzero(solution.in_bound) if i != p], dtype=int)
+    if not len(others):
+        return piqp.PIQP_PRIMAL_INFEASIBLE, np.nan
+    unit = K.diagonal().max()
+    P, c = K[np.ix_(others, others)] / unit, -K[others, p] / unit
+    lower, upper = np.full(len(others), -np.inf), np.full(len(others), np.inf)
+    if box:
+        sign = y[others] * y[p]
+        ends = np.array([-sign * alpha[others], sign * (problem.costs[others] - alpha[others])])
+        # Bounds beyond 1e4 never matter for these problems, and PIQP is better without them.
+        lower, upper = ends.min(axis=0) / alpha[p], ends.max(axis=0) / alpha[p]
+        lower, upper = np.where(lower < -1e4, -np.inf, lower), np.where(upper > 1e4, np.inf, upper)
+    solver = piqp.DenseSolver()
+    solver.settings.eps_abs = solver.settings.eps_rel = 1e-9
+    solver.settings.max_iter = 1000
+    solver.setup(
+        P=np.asfortranarray(P),
+        c=c,
+        A=np.ones((1, len(others)), order="F"),
+        b=np.ones(1),
+        x_l=lower,
+        x_u=upper,
+    )
+    status = solver.solve()
+    lam = solver.result.x
+    squared = K[p, p] - 2 * K[others, p] @ lam + lam @ K[np.ix_(others, others)] @ lam
+    return status, squared

@@ -9,10 +9,9 @@ import numpy as np
 import optuna
 import pytest
 import sklearn
-from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris, make_classification
-from sklearn.metrics import brier_score_loss, log_loss
+from sklearn.datasets import load_digits, load_iris
+from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
@@ -166,28 +165,6 @@ def test_groups_reach_the_weighting():
     assert set(model.best_params_) == {"C"}
 
 
-@pytest.mark.parametrize("scale", ["minmax", "standard", None])
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
-def test_scaling_is_fitted_on_the_training_rows(scale, kind):
-    """New rows are scaled as the training rows were; sparse features stay sparse."""
-    X, y = two_moons(60)
-    X = X * [100.0, 0.01] + (5.0 if kind == "dense" else 0.0)
-    new = X[:5] * 1.5
-    given = sparse.csr_matrix(X) if kind == "sparse" else X
-    model = SpanSVC(**FIXED, scale=scale).fit(given, y)
-    if scale is None:
-        assert model.scaler_ is None
-    elif kind == "sparse":
-        assert sparse.issparse(model.objective_.data.X)
-    elif scale == "minmax":
-        scaled = model.objective_.data.X
-        np.testing.assert_allclose([scaled.min(), scaled.max()], [0, 1], atol=1e-12)
-    prediction = model.predict(sparse.csr_matrix(new) if kind == "sparse" else new)
-    assert prediction.shape == (5,)
-    with pytest.raises(ValueError, match="`scale` must be one of"):
-        SpanSVC(scale="maximal").fit(X, y)
-
-
 @pytest.mark.parametrize("kernel", ["precomputed", Precomputed()])
 def test_precomputed_kernel(kernel):
     """A kernel matrix is used as it is, also with rows of weight 0."""
@@ -215,32 +192,6 @@ def test_several_classes():
     elected = model.classes_[probabilities.argmax(axis=1)]
     assert np.mean(elected == model.predict(X_test)) > 0.97
     assert log_loss(y_test, probabilities, labels=model.classes_) < 0.4
-
-
-def test_coupling_of_three_classes_by_hand():
-    """Consistent pairs r_ij = p_i / (p_i + p_j) give back p."""
-    from span_hpo.calibration import PlattSigmoid, _coupled
-
-    p = np.array([[0.5, 0.3, 0.2], [0.05, 0.9, 0.05]])
-    pairs = [(0, 1), (0, 2), (1, 2)]
-    odds = np.column_stack([np.log(p[:, j] / p[:, i]) for i, j in pairs])
-    np.testing.assert_allclose(_coupled([PlattSigmoid(1.0, 0.0)] * 3, odds, 3), p, rtol=1e-10)
-
-
-def test_probabilities_are_calibrated():
-    """On new rows they are as good as those of scikit-learn's calibration with folds."""
-    from sklearn.calibration import CalibratedClassifierCV
-
-    X, y = make_classification(1500, 6, n_informative=4, flip_y=0.15, random_state=0)
-    X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=400, random_state=0)
-    model = SpanSVC(RBF(gamma=0.5), UniformCost(1.0), scale="standard").fit(X_train, y_train)
-    own = brier_score_loss(y_test, model.predict_proba(X_test)[:, 1])
-    svc = SVC(C=1.0, gamma=0.5)
-    folds = CalibratedClassifierCV(svc, ensemble=False).fit(
-        model.scaler_.transform(X_train), y_train
-    )
-    other = brier_score_loss(y_test, folds.predict_proba(model.scaler_.transform(X_test))[:, 1])
-    assert own < other + 0.005
 
 
 def test_exact_method_calibrates_with_values():
@@ -364,20 +315,6 @@ def test_model_can_be_kept_in_a_file(tmp_path, scale):
     predictor.save(tmp_path / "model.json")
     loaded = Predictor.load(tmp_path / "model.json")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-
-
-def test_probabilities_agree_with_predictions_of_many_classes():
-    """The most probable class is the predicted one, also if several others were more probable."""
-    from span_hpo.calibration import _agreeing
-
-    rng = np.random.default_rng(0)
-    before = rng.dirichlet(np.ones(6), size=500)
-    predicted = rng.integers(6, size=500)
-    after = _agreeing(before.copy(), predicted)
-    np.testing.assert_array_equal(after.argmax(axis=1), predicted)
-    np.testing.assert_allclose(after.sum(axis=1), 1.0)
-    same = before.argmax(axis=1) == predicted
-    np.testing.assert_array_equal(after[same], before[same])
 
 
 def test_another_search():

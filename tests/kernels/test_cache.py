@@ -1,4 +1,7 @@
-"""Beyond the memory limit kernels are computed block by block, with the same answers."""
+"""Kernel matrices that are kept over trials, or computed block by block beyond the memory limit."""
+
+import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -7,6 +10,9 @@ from sklearn.datasets import load_iris
 
 from span_hpo import (
     RBF,
+    Choice,
+    Float,
+    FunctionKernel,
     Laplacian,
     Linear,
     Polynomial,
@@ -17,6 +23,7 @@ from span_hpo import (
 from span_hpo.kernels.cache import FeatureKernel, KernelCache, default_memory_limit
 from tests.problems import two_moons
 
+X = np.random.default_rng(0).normal(size=(40, 5))
 KERNELS = [RBF(gamma=1.5), Linear(), Polynomial(gamma=0.5)]
 
 
@@ -141,3 +148,109 @@ def test_kernels_without_blocks_say_so():
 def test_default_is_a_quarter_of_the_machine():
     """The default lies between 100 megabytes and any machine's memory."""
     assert 100 < default_memory_limit() < 1e8
+
+
+def test_statistic_is_computed_once_and_the_matrix_kept(monkeypatch):
+    """Trials that change only costs build nothing; a new width computes no distance."""
+    calls = []
+    original = RBF.statistic
+    monkeypatch.setattr(RBF, "statistic", lambda self, X: calls.append(1) or original(self, X))
+    cache = KernelCache(RBF(gamma=Float(0.1, 10)), X)
+    first = cache.matrix({"gamma": 1.0})
+    assert cache.matrix({"gamma": 1.0}) is first
+    assert cache.matrix({"gamma": 2.0}) is not first
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("kernel", [RBF(gamma=1.0), RBF(gamma=Float(0.1, 10)), Linear()])
+def test_some_rows_give_the_block_of_the_whole(kernel):
+    """The matrix of a subset is the block of the full one, whether that is kept or not."""
+    rows = np.array([7, 3, 30])
+    params = {"gamma": 1.0} if kernel.space else {}
+    cache = KernelCache(kernel, X)
+    before = cache.matrix(params, rows).values
+    full = cache.matrix(params).values
+    after = cache.matrix(params, rows).values
+    np.testing.assert_array_equal(before, full[np.ix_(rows, rows)])
+    np.testing.assert_array_equal(after, before)
+
+
+def test_cache_is_shared_by_threads(monkeypatch):
+    """Threads that ask for one matrix at once wait for the one that builds it."""
+    entered, release, built = threading.Event(), threading.Event(), []
+    original = RBF.matrix
+
+    def slow(self, statistic, **values):
+        built.append(values["gamma"])
+        entered.set()
+        assert release.wait(10)
+        return original(self, statistic, **values)
+
+    monkeypatch.setattr(RBF, "matrix", slow)
+    cache = KernelCache(RBF(gamma=1.0), X)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(cache.matrix({}))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    assert entered.wait(10)
+    release.set()
+    for thread in threads:
+        thread.join(10)
+    assert built == [1.0]
+    assert all(K is found[0] for K in found)
+    assert len(found) == 4
+
+
+def test_cache_tells_equal_values_apart():
+    """1 and True, arrays, and a list before and after a change are different parameters."""
+    option = [1.0]
+
+    def kernel(A, B, w):
+        return (2.0 if w is True else float(np.sum(w))) * A @ B.T
+
+    cache = KernelCache(FunctionKernel(kernel, {"w": Choice([1, True])}), X)
+    for w, factor in ((1, 1.0), (True, 2.0), (np.array([1.0, 2.0]), 3.0), (option, 1.0)):
+        np.testing.assert_allclose(cache.matrix({"w": w}).values, factor * X @ X.T, atol=1e-12)
+    option.append(4.0)
+    np.testing.assert_allclose(cache.matrix({"w": option}).values, 5 * X @ X.T, atol=1e-12)
+
+
+def test_options_that_cannot_be_pickled():
+    """Functions as options, fixed or searched, give their own matrices."""
+
+    def kernel(A, B, shape):
+        return shape(A @ B.T)
+
+    double, triple = (lambda K: 2 * K), (lambda K: 3 * K)
+    fixed = KernelCache(FunctionKernel(kernel, {"shape": double}), X)
+    np.testing.assert_allclose(fixed.matrix({}).values, 2 * X @ X.T)
+    assert fixed.matrix({}) is fixed.matrix({})
+    searched = KernelCache(FunctionKernel(kernel, {"shape": Choice([double, triple])}), X)
+    for shape, factor in ((double, 2), (triple, 3), (double, 2)):
+        np.testing.assert_allclose(
+            searched.matrix({"shape": shape}).values, factor * X @ X.T, atol=1e-12
+        )
+
+
+def test_failed_matrix_is_tried_again():
+    """An error reaches its caller and does not stay in the cache."""
+    fails = [True]
+
+    def kernel(A, B):
+        if fails.pop() if fails else False:
+            raise OSError("disk")
+        return A @ B.T
+
+    cache = KernelCache(FunctionKernel(kernel), X)
+    with pytest.raises(OSError, match="disk"):
+        cache.matrix({})
+    np.testing.assert_allclose(cache.matrix({}).values, X @ X.T)
+
+
+def test_cache_is_not_pickled():
+    """A pickle holds the features and the kernel, no matrix."""
+    cache = KernelCache(RBF(gamma=1.0), X)
+    empty = len(pickle.dumps(cache))
+    K = cache.matrix({}).values
+    assert len(pickle.dumps(cache)) == empty
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(cache)).matrix({}).values, K)

@@ -1,10 +1,14 @@
 import numpy as np
+import piqp
 import pytest
 
-from span_hpo import Problem, box_squared_spans, solve, span_exists
+from span_hpo import Problem, box_squared_spans, free_squared_spans, solve, span_exists
 from span_hpo.loo import box_spans
 from span_hpo.loo.box_spans import largest_box_squared_span
 from tests.problems import moons_problem, random_problem
+from tests.truth import lemma_slack, span_program
+
+SEEDS = range(150)
 
 
 def largest_of_all(solution):
@@ -84,3 +88,25 @@ def test_without_in_bound_rows():
     assert not solution.in_bound.any()
     assert largest_box_squared_span(solution) == 0
     assert not span_exists(solution).any()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_box_spans_are_feasible_and_above_the_free_ones(seed):
+    """Lemma 1 agrees with PIQP's feasibility, box spans with PIQP's minimum, and box >= free."""
+    solution = solve(random_problem(seed))
+    free, box, exists = (
+        function(solution) for function in (free_squared_spans, box_squared_spans, span_exists)
+    )
+    unit = solution.problem.K.diagonal().max()
+    assert exists[solution.alpha == 0].all()
+    assert (box[solution.alpha == 0] == 0).all()
+    np.testing.assert_array_equal(np.isnan(box), ~exists)
+    both = ~np.isnan(box) & ~np.isnan(free)
+    assert (box[both] >= free[both] - 1e-7 * unit).all()
+    for p in np.flatnonzero(solution.alpha):
+        if abs(lemma_slack(solution, p)) < 1e-6 * solution.alpha[p]:
+            continue  # one point or none is feasible: an interior-point solver cannot tell
+        status, expected = span_program(solution, p, box=True)
+        assert exists[p] == (status == piqp.PIQP_SOLVED)
+        if exists[p]:
+            assert box[p] == pytest.approx(expected, abs=1e-6 * unit)

@@ -1,3 +1,4 @@
+import logging
 import pickle
 import subprocess
 import sys
@@ -12,8 +13,10 @@ from sklearn.svm import SVC
 
 from span_hpo import (
     RBF,
+    Choice,
     ClassCosts,
     Float,
+    Int,
     Laplacian,
     Linear,
     Polynomial,
@@ -476,3 +479,48 @@ def test_evaluation_time_includes_the_kernel():
 
     evaluation = SpanObjective(X, labels, kernel=slow).evaluate({"C_no": 1.0, "C_yes": 1.0})
     assert evaluation.seconds >= 0.05
+
+
+def test_evaluations_are_logged(caplog):
+    """Every evaluation is a debug message, and refits are told."""
+    X, y = two_moons(20)
+    objective = SpanObjective(X, y, kernel=RBF(gamma=1.0), loo_method="refit")
+    with caplog.at_level(logging.DEBUG, logger="span_hpo"):
+        objective({"C_-1": 1.0, "C_1": 2.0})
+    messages = [record.getMessage() for record in caplog.records]
+    assert any("'C_1': 2.0" in message and "error" in message for message in messages)
+    assert any("20 of 20 rows had to be refitted" in message for message in messages)
+
+
+def test_silent_by_default():
+    """Without a handler nothing is written, not even warnings of logging itself."""
+    code = """
+import numpy as np
+from span_hpo import SpanObjective
+X = np.random.default_rng(0).normal(size=(20, 2))
+SpanObjective(X, X[:, 0] > 0, loo_method="refit")({"gamma": 1.0, "C_False": 1.0, "C_True": 1.0})
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == found.stderr == ""
+
+
+def test_defaults_of_other_weightings():
+    """Guesses stay in their range; what nothing is known of starts in the middle."""
+    X, y = two_moons(40)
+    scores = np.linspace(0, 1, 40)
+    objective = SpanObjective(
+        X,
+        y,
+        scores=scores,
+        kernel=RBF(gamma=0.5),
+        weighting=ClassCosts(Float(2, 8)) * SigmoidScore(C=Choice([3.0, 5.0])),
+    )
+    assert objective.defaults() == [{"C_-1": 2.0, "C_1": 2.0, "A": 5.5, "B": 0.45, "C": 3.0}]
+
+    class Own:
+        space = {"scale": Int(1, 9)}  # noqa: RUF012  as a user may write it
+
+        def costs(self, data, params):
+            return np.full(len(data), float(params["scale"]))
+
+    assert SpanObjective(X, y, kernel=RBF(gamma=0.5), weighting=Own()).defaults() == [{"scale": 5}]

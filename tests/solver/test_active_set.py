@@ -5,7 +5,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from span_hpo import Problem, solve
 from span_hpo.solver.active_set import DualPoint, polished
-from span_hpo.solver.offsets import offset_limits
 from span_hpo.solver.rounding import margin_noise
 from tests.problems import moons_problem, random_problem
 
@@ -23,21 +22,6 @@ def noisy_linear_problem(cost):
     """Return a linear problem with flipped labels, on which LIBSVM is slow."""
     X, labels = make_classification(150, 10, flip_y=0.3, random_state=0)
     return Problem(X @ X.T, np.where(labels > 0, 1.0, -1.0), np.full(150, cost))
-
-
-def test_offset_limits_by_hand():
-    """Rows that may move either way limit the offset on both sides, others on one.
-
-    With F = 0: a positive row at 0 and a negative one at its cost want b >= y; a positive row at
-    its cost and a negative one at 0 want b <= y; an in-bound row wants b = y.
-    """
-    y = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
-    costs, alpha = np.ones(5), np.array([0.0, 1.0, 1.0, 0.0, 0.5])
-    limits = offset_limits(y, costs, alpha, np.zeros(5))
-    inf = np.inf
-    assert limits.lower.tolist() == [1, -1, -inf, -inf, 1]
-    assert limits.upper.tolist() == [inf, inf, 1, -1, 1]
-    assert limits.interval == (1.0, -1.0)
 
 
 @pytest.mark.parametrize("seed", range(200))

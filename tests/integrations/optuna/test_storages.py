@@ -24,11 +24,6 @@ from tests.problems import two_moons
 from tests.processes import wait_for
 
 
-@pytest.fixture(autouse=True)
-def quiet():
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-
-
 @pytest.fixture(scope="module")
 def postgres():
     """Run a PostgreSQL server; give the address of its database."""

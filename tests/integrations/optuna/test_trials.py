@@ -1,43 +1,19 @@
-"""The adapter for Optuna, on real samplers, pruners and studies."""
+"""The objective of a study, on real samplers, pruners and studies."""
 
-import math
 import pickle
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import optuna
 import pytest
-from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from span_hpo import (
-    RBF,
-    Choice,
-    ClassCosts,
-    Float,
-    Int,
-    Polynomial,
-    SigmoidScore,
-    SpanObjective,
-    UniformCost,
-)
-from span_hpo.integrations.optuna import (
-    OptunaObjective,
-    abandoned_trials,
-    best_model,
-    best_trial,
-    enqueue_defaults,
-    grid_sampler,
-    params_of,
-    search_space,
-    suggest_params,
-)
-from span_hpo.integrations.optuna.workers import sign
-from span_hpo.kernels.functions import FunctionKernel
+from span_hpo import Float, Polynomial, SpanObjective
+from span_hpo.integrations.optuna import OptunaObjective, best_model, best_trial
+from tests.integrations.optuna.parts import study_of
 from tests.problems import two_moons
 
 ATTRIBUTES = {
@@ -51,21 +27,6 @@ ATTRIBUTES = {
     "n_refit",
     "seconds",
 }
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-
-
-@pytest.fixture
-def objective():
-    return SpanObjective(*two_moons(80))
-
-
-def study_of(seed=0, **arguments):
-    arguments.setdefault("sampler", optuna.samplers.TPESampler(seed=seed))
-    return optuna.create_study(**arguments)
 
 
 def test_trials_hold_the_losses_of_the_objective(objective):
@@ -134,33 +95,6 @@ def test_samplers(name, objective):
     middle = {name: part.grid(1)[0] for name, part in objective.space.items()}
     assert study.best_value <= objective(middle)
     assert all(trial.state == TrialState.COMPLETE for trial in study.trials)
-
-
-def test_grid_sampler_gives_the_grid_of_the_paper():
-    """33 values of each cost, bit for bit; the study stops by itself."""
-    objective = SpanObjective(*two_moons(40), kernel=RBF(gamma=1.0))
-    study = study_of(sampler=grid_sampler(objective, {"C_-1": 5, "C_1": 3}, seed=0))
-    study.optimize(OptunaObjective(objective))
-    visited = {(trial.params["C_-1"], trial.params["C_1"]) for trial in study.trials}
-    assert visited == {(2.0**i, 2.0**j) for i in (-6, -2, 2, 6, 10) for j in (-6, 2, 10)}
-    assert len(study.trials) == 15
-    sampler = grid_sampler(objective, 33)
-    assert sampler._search_space["C_1"] == [2.0 ** (-6 + 0.5 * k) for k in range(33)]
-
-
-@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
-def test_brute_force_sampler():
-    """Steps and options are enumerated, each once."""
-    objective = SpanObjective(
-        *two_moons(40),
-        kernel=Polynomial(degree=Int(1, 5, step=2), gamma=Float(0.5, 1.5, step=0.5)),
-        weighting=UniformCost(Choice([0.5, 2.0])),
-    )
-    study = study_of(sampler=optuna.samplers.BruteForceSampler(seed=0))
-    study.optimize(OptunaObjective(objective))
-    visited = {tuple(trial.params.values()) for trial in study.trials}
-    assert visited == {(d, g, C) for d in (1, 3, 5) for g in (0.5, 1.0, 1.5) for C in (0.5, 2.0)}
-    assert len(study.trials) == 18
 
 
 PRUNERS = {
@@ -267,37 +201,6 @@ def test_max_support_is_a_constraint(objective):
         OptunaObjective(objective, max_support=1)
 
 
-def test_ties_go_to_the_smoother_then_to_the_smaller_model():
-    """Equal losses are common with the metric "error"."""
-    study = study_of()
-
-    def add(value, smooth_error, n_support, constraint=0.0):
-        study.add_trial(
-            optuna.create_trial(
-                value=value,
-                user_attrs={"smooth_error": smooth_error, "n_support": n_support},
-                constraints={"n_support": constraint},
-            )
-        )
-
-    add(0.2, 0.1, 3)
-    add(0.1, 0.3, 3)
-    add(0.1, 0.2, 9)
-    add(0.1, 0.2, 5)
-    add(0.1, 0.2, 5)
-    add(0.1, 0.1, 2, constraint=1.0)
-    assert best_trial(study).number == 3
-
-
-def test_rank_of_evaluations_follows_the_same_rule(objective):
-    """`Evaluation.rank` is what `best_trial` sorts by."""
-    study = study_of()
-    study.optimize(OptunaObjective(objective), n_trials=20)
-    evaluations = [objective.evaluate(trial.params) for trial in study.trials]
-    best = min(evaluations, key=lambda evaluation: evaluation.rank)
-    assert best.params == best_trial(study).params
-
-
 def test_failed_fit_is_a_failed_trial():
     """A SolverError becomes FAIL with its message; the study goes on."""
     for metric in ("error", ("error", "hinge")):
@@ -312,15 +215,6 @@ def test_failed_fit_is_a_failed_trial():
         assert failed.state == TrialState.FAIL
         assert "overflow" in failed.user_attrs["failure"]
         assert good.state == TrialState.COMPLETE
-
-
-def test_a_study_of_failures_tells_why():
-    """Without a single model the reason of the last failure is named."""
-    objective = SpanObjective(*two_moons(40), kernel=Polynomial(gamma=1e200))
-    study = study_of()
-    study.optimize(OptunaObjective(objective), n_trials=2)
-    with pytest.raises(ValueError, match=r"0 of them complete. The last failure: .*overflow"):
-        best_trial(study)
 
 
 def test_other_exceptions_surface(objective, monkeypatch):
@@ -430,62 +324,6 @@ def test_fixed_trial(objective):
     assert trial.user_attrs["n_rows"] == 80
 
 
-def test_search_space_is_that_of_the_objective():
-    """Every dimension has its distribution, and every distribution its dimension."""
-    objective = SpanObjective(
-        *two_moons(40),
-        kernel=Polynomial(degree=Int(1, 6, step=2), gamma=Float(0.1, 1, log=True), coef0=1.0),
-        weighting=ClassCosts([Float(0.5, 2.2, step=0.5), Choice([1.0, 10.0])]),
-    )
-    assert search_space(objective) == {
-        "degree": IntDistribution(1, 5, step=2),
-        "gamma": FloatDistribution(0.1, 1, log=True),
-        "C_-1": FloatDistribution(0.5, 2.0, step=0.5),
-        "C_1": CategoricalDistribution([1.0, 10.0]),
-    }
-    trial = study_of().ask(search_space(objective))
-    assert math.isfinite(objective(trial.params))
-
-
-def test_optuna_distributions_are_dimensions():
-    """Wherever a Float, Int or Choice is taken, so is what Optuna calls it."""
-    X, y = two_moons(40)
-    ours = SpanObjective(
-        X,
-        y,
-        kernel=Polynomial(degree=Int(1, 5, step=2), gamma=Float(0.1, 1, log=True)),
-        weighting=ClassCosts({-1: Float(0.5, 2, step=0.5), 1: Choice([1.0, 10.0])}),
-    )
-    theirs = SpanObjective(
-        X,
-        y,
-        kernel=Polynomial(
-            degree=IntDistribution(1, 5, step=2), gamma=FloatDistribution(0.1, 1, log=True)
-        ),
-        weighting=ClassCosts(
-            {-1: FloatDistribution(0.5, 2, step=0.5), 1: CategoricalDistribution([1.0, 10.0])}
-        ),
-    )
-    assert theirs.space == ours.space
-    params = {"degree": 3, "gamma": 0.5, "C_-1": 1.5, "C_1": 10.0}
-    assert theirs(params) == ours(params)
-
-
-def test_functions_of_ones_own():
-    """What the adapter is made of serves a user's function as well."""
-    objective = SpanObjective(*two_moons(40))
-    study = study_of(directions=["minimize", "minimize"])
-
-    def own(trial):
-        evaluation = objective.evaluate(suggest_params(trial, objective))
-        return evaluation.loss, evaluation.n_support
-
-    study.optimize(own, n_trials=5)
-    for trial in study.trials:
-        evaluation = objective.evaluate(params_of(trial, objective))
-        assert trial.values == [evaluation.loss, evaluation.n_support]
-
-
 def test_pruned_trials_are_constrained_in_proportion():
     """A fit of half of the rows counts as half of the model."""
     objective = SpanObjective(*two_moons(80))
@@ -506,154 +344,6 @@ def test_shares_meet_the_rungs_of_successive_halving():
         first, *others = OptunaObjective(objective, budgets=(0.125, 0.25, 0.5, 1.0)).budgets
         assert all(later >= first * 2**k for k, later in enumerate(others, start=1))
         assert others[-1] == count
-
-
-def test_options_that_are_not_plain_values():
-    """A storage gets text for such options, the objective the option itself."""
-    seen = []
-
-    def stretched(X, Z, axes):
-        seen.append(axes)
-        return np.exp(-(((X[:, None] - Z) * np.array(axes)) ** 2).sum(axis=2))
-
-    options = [(1.0, 2.0), (2.0, 1.0)]
-    objective = SpanObjective(
-        *two_moons(40),
-        kernel=FunctionKernel(stretched, {"axes": Choice(options)}),
-        weighting=UniformCost(1.0),
-    )
-    study = study_of()
-    enqueue_defaults(study, objective)
-    study.optimize(OptunaObjective(objective), n_trials=6)
-    assert {trial.params["axes"] for trial in study.trials} <= {"0: (1.0, 2.0)", "1: (2.0, 1.0)"}
-    assert set(seen) <= set(options)
-    assert best_model(study, objective).predict(objective.data.X).shape == (40,)
-    grid = study_of(sampler=grid_sampler(objective, 1))
-    grid.optimize(OptunaObjective(objective))
-    assert len(grid.trials) == 2
-
-
-def test_defaults_are_tried_first():
-    """Equal and balanced costs, with two widths; those that a study has are not tried again."""
-    X, y = two_moons(60)
-    X, y = X[10:], y[10:]
-    X, y = np.vstack([X, X[y > 0][:10]]), np.concatenate([y, y[y > 0][:10]])
-    objective = SpanObjective(X, y)
-    study = study_of()
-    enqueue_defaults(study, objective)
-    enqueue_defaults(study, objective)
-    study.optimize(OptunaObjective(objective), n_trials=6)
-    tried = [trial.params for trial in study.trials[:4]]
-    rows, positive = len(y), int((y > 0).sum())
-    balanced = {"C_-1": rows / (2 * (rows - positive)), "C_1": rows / (2 * positive)}
-    distances = ((X[:, None] - X) ** 2).sum(axis=2)
-    for width in (1 / 2, 1 / np.median(distances[distances > 0])):
-        for costs in ({"C_-1": 1.0, "C_1": 1.0}, balanced):
-            wanted = {"gamma": width, **costs}
-            assert any(params == pytest.approx(wanted) for params in tried)
-    assert "fixed_params" in study.trials[3].system_attrs
-    assert "fixed_params" not in study.trials[4].system_attrs
-
-
-def test_defaults_that_failed_are_tried_again(objective):
-    """An interrupted trial does not count as tried."""
-    study = study_of()
-    enqueue_defaults(study, objective)
-    waiting = len(study.trials)
-    study.tell(study.ask(), state=TrialState.FAIL)
-    enqueue_defaults(study, objective)
-    assert len(study.trials) == waiting + 1
-    study.optimize(OptunaObjective(objective), n_trials=waiting)
-    enqueue_defaults(study, objective)
-    assert len(study.trials) == waiting + 1
-
-
-def test_defaults_of_other_weightings():
-    """Guesses stay in their range; what nothing is known of starts in the middle."""
-    X, y = two_moons(40)
-    scores = np.linspace(0, 1, 40)
-    objective = SpanObjective(
-        X,
-        y,
-        scores=scores,
-        kernel=RBF(gamma=0.5),
-        weighting=ClassCosts(Float(2, 8)) * SigmoidScore(C=Choice([3.0, 5.0])),
-    )
-    assert objective.defaults() == [{"C_-1": 2.0, "C_1": 2.0, "A": 5.5, "B": 0.45, "C": 3.0}]
-
-    class Own:
-        space = {"scale": Int(1, 9)}  # noqa: RUF012  as a user may write it
-
-        def costs(self, data, params):
-            return np.full(len(data), float(params["scale"]))
-
-    assert SpanObjective(X, y, kernel=RBF(gamma=0.5), weighting=Own()).defaults() == [{"scale": 5}]
-
-
-def test_a_process_that_is_alive_has_abandoned_nothing(objective):
-    """Trials of this process, of other machines and of other programs are not judged."""
-    study = study_of()
-    own, foreign, unsigned = study.ask(), study.ask(), study.ask()
-    sign(own)
-    foreign.set_user_attr("worker", {**own.user_attrs["worker"], "host": "elsewhere", "pid": 1})
-    container = study.ask()
-    container.set_user_attr("worker", {**own.user_attrs["worker"], "place": "other", "pid": 2**22})
-    odd = study.ask()
-    odd.set_user_attr("worker", {"host": own.user_attrs["worker"]["host"]})
-    assert abandoned_trials(study, fail=True) == []
-    states = [study.trials[t.number].state for t in (own, foreign, unsigned, container, odd)]
-    assert states == [TrialState.RUNNING] * 5
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes cannot be judged")
-def test_a_number_that_another_process_has_taken():
-    """A process that has the number of a worker, but started later, is not that worker."""
-    study = study_of()
-    trial = study.ask()
-    sign(trial)
-    trial.set_user_attr("worker", {**trial.user_attrs["worker"], "started": 1})
-    assert [found.number for found in abandoned_trials(study)] == [trial.number]
-
-
-def test_options_that_a_storage_cannot_tell_apart(tmp_path):
-    """True and 1, NaN, arrays and functions are options like any other, also after a restart."""
-    seen = []
-
-    def own(X, Z, option):
-        seen.append(option)
-        return X @ Z.T
-
-    for options in ([True, 1], [math.nan, 1.0], [np.array([1.0, 2.0]), 3], [max, min], [own, 1]):
-        objective = SpanObjective(
-            *two_moons(20),
-            kernel=FunctionKernel(own, {"option": Choice(options)}),
-            weighting=UniformCost(1.0),
-        )
-        seen.clear()
-        storage = optuna.storages.JournalStorage(
-            optuna.storages.journal.JournalFileBackend(str(tmp_path / f"{id(options)}.log"))
-        )
-        study = study_of(sampler=grid_sampler(objective, 1), storage=storage, study_name="options")
-        enqueue_defaults(study, objective)
-        study.optimize(OptunaObjective(objective), n_trials=4)
-        assert {id(option) for option in seen} == {id(option) for option in options}
-        loaded = optuna.load_study(storage=storage, study_name="options")
-        assert any(params_of(loaded.trials[0], objective)["option"] is one for one in options)
-
-
-def test_trials_of_something_else_are_named(objective):
-    """A study of other parameters gives no model."""
-    study = study_of()
-    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
-    with pytest.raises(ValueError, match=r"`trial` must have the parameters \['gamma', "):
-        best_model(study, objective)
-    study = study_of(direction="maximize")
-    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
-    with pytest.raises(ValueError, match="`study` must minimise, got maximize"):
-        best_trial(study)
-    with pytest.raises(TypeError, match="`objective` must be a SpanObjective, got Study"):
-        search_space(study)
-    assert search_space(OptunaObjective(objective)) == search_space(objective)
 
 
 def test_wrong_objective_is_named():

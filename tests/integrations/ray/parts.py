@@ -69,9 +69,14 @@ def blas_threads(y, f):
     return float(max(library["num_threads"] for library in threadpool_info()))
 
 
+def moons(**settings):
+    """Return an objective of 120 rows."""
+    return SpanObjective(*two_moons(120), **settings)
+
+
 def slow_objective(folder):
     """Return an objective whose evaluations take a while."""
-    return SpanObjective(*two_moons(120), metric=Logged(str(folder), seconds=0.3))
+    return moons(metric=Logged(str(folder), seconds=0.3))
 
 
 def main(folder):

@@ -9,36 +9,31 @@ import time
 from collections import Counter
 
 import numpy as np
-import optuna
 import pytest
 from sklearn.datasets import load_iris
 
-from span_hpo import RBF, Choice, ClassCosts, Float, Int, SigmoidScore, SpanObjective, UniformCost
-from span_hpo.integrations import optuna as optuna_adapter
+from span_hpo import RBF, Choice, ClassCosts, Float, SigmoidScore, SpanObjective, UniformCost
 from tests.integrations.ray.parts import (
     BUDGETS,
     SAMPLES,
-    FailsFrom,
     Logged,
     blas_threads,
     calls,
+    moons,
     slow_objective,
 )
+from tests.places import ROOT
 from tests.problems import two_moons
 
 ray = pytest.importorskip("ray")
-from ray import tune  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 from ray.tune.search import BasicVariantGenerator  # noqa: E402
 
 from span_hpo.integrations.ray import (  # noqa: E402
-    SpanTrainable,
-    StudySearch,
     best_model,
     best_result,
     params_of,
     restored_tuner,
-    search_space,
     tuner,
 )
 from span_hpo.integrations.ray.tuners import SCHEDULER_OF_NAME, SEARCH_OF_NAME  # noqa: E402
@@ -47,23 +42,6 @@ from tests.places import ROOT  # noqa: E402
 
 # Ray leaves sockets and files to the garbage collector, and uses what its own libraries deprecate.
 pytestmark = pytest.mark.filterwarnings("ignore")
-LOCAL = {"address": "local", "include_dashboard": False, "log_to_driver": False}
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    """Give the tests a cluster of this machine, with two cores."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT))  # of the workers
-        for name in ("OMP", "OPENBLAS", "MKL"):
-            patch.delenv(f"{name}_NUM_THREADS", raising=False)  # Ray leaves users' settings alone
-        ray.init(**LOCAL, num_cpus=2)
-        yield
-        ray.shutdown()
-
-
-def moons(**settings):
-    return SpanObjective(*two_moons(120), **settings)
 
 
 @pytest.mark.parametrize("scheduler", ["asha", "hyperband", "median", "pbt", None])
@@ -101,58 +79,6 @@ def test_population_has_options_and_ranges(cluster, tmp_path):
     for result in results:
         assert result.config["gamma"] in (0.1, 1.0, 10.0)
         assert 0.9 <= result.config["C"] <= 1.1
-
-
-def test_stopped_trials_are_pruned_in_the_study(cluster, tmp_path):
-    """Optuna is told what the scheduler did: pruned at so many rows, or complete."""
-    objective = moons(metric="smooth_error")
-    search = StudySearch(objective, seed=0)
-    results = tuner(objective, num_samples=16, search=search, storage_path=tmp_path).fit()
-    trials = search.study.get_trials()
-    assert len(trials) == 16
-    by_params = {tuple(sorted(result.config.items())): result for result in results}
-    states = Counter()
-    for trial in trials:
-        metrics = by_params[tuple(sorted(trial.params.items()))].metrics
-        states[trial.state.name] += 1
-        assert trial.state.name == ("COMPLETE" if metrics["n_rows"] == 120 else "PRUNED")
-        assert trial.value == metrics["loss"]
-        assert max(trial.intermediate_values) == metrics["n_rows"]
-        for rows, loss in trial.intermediate_values.items():
-            assert loss == pytest.approx(objective.evaluate(trial.params, rows).loss, abs=1e-12)
-    assert states["PRUNED"] >= 3
-    assert states["COMPLETE"] >= 1
-    best = optuna_adapter.best_trial(search.study)
-    assert best.params == best_result(results, objective).config
-    assert trials[0].params == pytest.approx(objective.defaults()[0])
-
-
-def test_failed_trials_are_failures(cluster, tmp_path):
-    """A fit that cannot be computed is an error of its trial, and failed in the study."""
-    kernel, weighting = RBF(gamma=Choice([0.1, 10.0])), UniformCost(1.0)
-    wide, narrow = (
-        np.abs(moons(kernel=kernel, weighting=weighting).evaluate({"gamma": g}).loo.decision_values)
-        for g in (0.1, 10.0)
-    )
-    metric = FailsFrom(float(wide.sum() + narrow.sum()) / 2, above=narrow.sum() > wide.sum())
-    objective = moons(kernel=kernel, weighting=weighting, metric=metric)
-    search = StudySearch(objective, seed=0)  # both options are among its defaults
-    results = tuner(
-        objective,
-        num_samples=3,
-        search=search,
-        scheduler=None,
-        max_failures=0,
-        storage_path=tmp_path,
-    ).fit()
-    states = Counter(trial.state.name for trial in search.study.get_trials())
-    assert states["FAIL"] == results.num_errors > 0
-    assert states["COMPLETE"] == 3 - results.num_errors > 0
-    assert params_of(best_result(results, objective), objective) == {"gamma": 0.1}
-    with pytest.raises(
-        ValueError, match=r"(?s)trials, \d of them with errors. The last one: .*narrow"
-    ):
-        best_result([result for result in results if result.error is not None], objective)
 
 
 @pytest.mark.slow
@@ -241,30 +167,6 @@ def test_blas_has_the_cores_of_the_trial(cpus, cluster, tmp_path):
     assert next(iter(results)).metrics["loss"] == cpus
 
 
-def test_checkpoint_round_trip(cluster, tmp_path):
-    """A trial goes on elsewhere after its last report; another configuration begins anew."""
-    objective = moons()
-    kind = tune.with_parameters(SpanTrainable, objective=objective, budgets=BUDGETS)
-    config = objective.defaults()[0]
-    first, second = kind(config), kind(config)
-    reports = [first.train() for _ in range(2)]
-    first.save(str(tmp_path))
-    second.restore(str(tmp_path))
-    last = second.train()
-    assert [report["n_rows"] for report in (*reports, last)] == list(BUDGETS)
-    assert [report["done"] for report in (*reports, last)] == [False, False, True]
-    assert last["loss"] == objective(config)
-    assert second.reports[0]["loss"] == reports[0]["loss"]
-    other = {**config, "gamma": 2.0}
-    assert second.reset(other)
-    assert second.train()["loss"] == objective.evaluate(other, 40).loss
-    third = tune.with_parameters(SpanTrainable, objective=objective, budgets=(60, 120))(config)
-    with pytest.raises(ValueError, match=r"`budgets` must be those of the checkpoint, \[40, 80"):
-        third.restore(str(tmp_path))
-    for trainable in (first, second, third):
-        trainable.stop()
-
-
 def test_killed_worker_resumes_its_trial(cluster, tmp_path):
     """SIGKILL inside a trial: it goes on after its last report, and all trials finish."""
     log = tmp_path / "log"
@@ -348,104 +250,6 @@ def test_node_of_a_cluster_is_removed(tmp_path):
     assert "as outside the cluster: True" in found.stdout
 
 
-def test_domains(cluster):
-    """Ray's domains have the ranges of the space; options and steps are equally likely."""
-    space = {
-        "width": Float(0.5, 2.0, step=0.5),
-        "gamma": Float(0.1, 10.0, log=True),
-        "degree": Int(1, 5),
-        "odd": Int(1, 9, step=2),
-        "kind": Choice([RBF(0.5), RBF(1.0)]),
-    }
-
-    class Everything:
-        def __init__(self):
-            self.space = space
-
-        def costs(self, data, params):
-            return np.ones(len(data))
-
-    objective = moons(kernel="linear", weighting=Everything())
-    domains = search_space(objective)
-    rng = np.random.default_rng(0)
-    drawn = [
-        {name: domain.sample(random_state=rng) for name, domain in domains.items()}
-        for _ in range(300)
-    ]
-    result = [params_of(_Configured(config), objective) for config in drawn]
-    assert {params["width"] for params in result} == {0.5, 1.0, 1.5, 2.0}
-    assert {params["degree"] for params in result} == {1, 2, 3, 4, 5}
-    odd = Counter(params["odd"] for params in result)
-    assert set(odd) == {1, 3, 5, 7, 9}
-    assert max(odd.values()) < 2 * min(odd.values())
-    assert {params["kind"] for params in result} == set(space["kind"].options)
-    assert all(0.1 <= params["gamma"] <= 10.0 for params in result)
-    logs = np.log([params["gamma"] for params in result])
-    assert abs(logs.mean()) < 0.3
-    with pytest.raises(ValueError, match="`config` must have the parameters"):
-        params_of(_Configured({"gamma": 1.0}), objective)
-
-
-class _Configured:
-    def __init__(self, config):
-        self.config = config
-
-
-def test_search_is_saved_and_restored(tmp_path):
-    """A restored search knows its trials and goes on telling those that were running."""
-    objective = moons()
-    search = StudySearch(objective, seed=0)
-    configs = {name: search.suggest(name) for name in ("a", "b", "c")}
-    report = {"loss": 0.25, "n_rows": 60, "smooth_error": 0.2, "loo_error": 0.25}
-    report |= {"loo_error_bounds": [0.2, 0.3], "n_support": 5, "n_in_bound": 3}
-    search.on_trial_result("a", report)
-    search.on_trial_complete("b", {**report, "n_rows": 120})
-    search.save(str(tmp_path / "state"))
-    again = StudySearch(objective, seed=1)
-    again.restore(str(tmp_path / "state"))
-    again.on_trial_complete("a", report)
-    again.on_trial_complete("c", None, error=True)
-    again.on_trial_complete("unknown", report)
-    states = [trial.state.name for trial in again.study.get_trials()]
-    assert states[:3] == ["PRUNED", "COMPLETE", "FAIL"]
-    assert [trial.params for trial in again.study.get_trials()[:3]] == list(configs.values())
-    assert again.study.best_value == 0.25
-    again.suggest("d")
-    again.on_trial_result("d", report)
-    again.on_trial_complete("d")  # stopped while it paused: Ray has no result
-    assert again.study.get_trials()[3].state.name == "PRUNED"
-    assert not again.set_search_properties("accuracy", "max", {})
-    assert not again.set_search_properties("loss", "min", {"C": 1.0})
-
-
-def test_study_in_a_storage(tmp_path):
-    """A study of a journal can be searched, and is there afterwards."""
-    objective = moons()
-    path = tmp_path / "trials.journal"
-    study = optuna_adapter.new_study(storage=path, study_name="moons", seed=0)
-    search = StudySearch(objective, study)
-    search.suggest("a")
-    search.on_trial_complete("a", None, error=True)
-    again = optuna.load_study(study_name="moons", storage=optuna_adapter.as_storage(path))
-    assert [trial.state.name for trial in again.get_trials()][:1] == ["FAIL"]
-    # Saved, and then killed after one more trial has finished and another was asked for.
-    search.suggest("b")
-    search.save(str(tmp_path / "state"))
-    report = {"loss": 0.25, "n_rows": 120, "smooth_error": 0.2, "loo_error": 0.25}
-    report |= {"loo_error_bounds": [0.2, 0.3], "n_support": 5, "n_in_bound": 3}
-    search.on_trial_complete("b", report)
-    search.suggest("c")
-    restored = StudySearch(objective, study)
-    restored.restore(str(tmp_path / "state"))
-    restored.on_trial_complete("b", report)
-    states = [trial.state.name for trial in again.get_trials()]
-    assert states[:3] == ["FAIL", "COMPLETE", "FAIL"]
-    with pytest.raises(ValueError, match=r"metrics was \['error'\], got \['auc'\]"):
-        StudySearch(moons(metric="auc"), study)
-    with pytest.raises(ValueError, match=r"`study` must have directions=\['minimize'\]"):
-        StudySearch(objective, optuna.create_study(direction="maximize"))
-
-
 BAD = {
     "objective": ({"objective": "x"}, TypeError, "`objective` must be a SpanObjective"),
     "scheduler": ({"scheduler": "ashaa"}, ValueError, "`scheduler` must be one of"),
@@ -483,12 +287,6 @@ def test_objective_that_cannot_travel():
         tuner(moons(metric=lambda y, f: 0.0 if lock else 1.0))
     with pytest.raises(ValueError, match="`path` must be the folder of a run"):
         restored_tuner("/nowhere", moons())
-
-
-def test_without_results():
-    """Where no trial has seen all rows there is no best one."""
-    with pytest.raises(ValueError, match="must have a trial that has seen all 120 rows, got 0"):
-        best_result([], moons())
 
 
 @pytest.mark.slow

@@ -1,0 +1,8 @@
+"""Studies that the tests share."""
+
+import optuna
+
+
+def study_of(seed=0, **arguments):
+    arguments.setdefault("sampler", optuna.samplers.TPESampler(seed=seed))
+    return optuna.create_study(**arguments)

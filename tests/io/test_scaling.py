@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import SVC
+
+from span_hpo import Predictor
+from tests.io.models import signed_values
+
+
+@pytest.mark.parametrize(
+    "scaler",
+    [
+        MinMaxScaler((-1, 1)),
+        StandardScaler(),
+        StandardScaler(with_mean=False),
+        StandardScaler(with_std=False),
+    ],
+)
+def test_scaling_travels_with_the_model(scaler, tmp_path):
+    """A model that knows its scaling takes raw features."""
+    X, labels = load_iris(return_X_y=True)
+    model = SVC(C=2.0, gamma=0.5).fit(scaler.fit_transform(X), labels)
+    Predictor.from_svc(model, scaler=scaler).save(tmp_path / "m.json")
+    loaded = Predictor.load(tmp_path / "m.json")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(scaler.transform(X)))
+    np.testing.assert_allclose(
+        loaded.decision_function(X), signed_values(model, scaler.transform(X)), atol=1e-9
+    )
+    for wrong in (X[:, :1], X[0]):
+        with pytest.raises(ValueError, match=r"`X` must have shape \(rows, 4\)"):
+            loaded.predict(wrong)
+
+
+def test_scalers_that_cannot_be_kept():
+    """Another object, one that clips, or one of other features is refused."""
+    X, labels = load_iris(return_X_y=True)
+    model = SVC(C=2.0, gamma=0.5).fit(X, labels)
+    for scaler, kind, message in (
+        (object(), TypeError, "must be a fitted MinMaxScaler, MaxAbsScaler or Stand"),
+        (MinMaxScaler(clip=True).fit(X), ValueError, "must not clip"),
+        (StandardScaler().fit(X[:, :2]), ValueError, "must scale the 4 features"),
+    ):
+        with pytest.raises(kind, match=message):
+            Predictor.from_svc(model, scaler=scaler)

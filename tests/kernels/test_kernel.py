@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import laplacian_kernel, linear_kernel, polynomial_kernel, rbf_kernel
+
+from span_hpo import RBF, Float, FunctionKernel, Int, Laplacian, Linear, Polynomial
+from span_hpo.kernels.cache import KernelCache
+
+X = np.random.default_rng(0).normal(size=(40, 5))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "params", "message"),
+    [
+        (RBF(gamma=-1.0), {}, "`gamma` must be a finite number above 0, got -1.0"),
+        (RBF(gamma=Float(0, 1)), {"gamma": 0}, "`gamma` must be a finite number above 0, got 0"),
+        (RBF(gamma=Float(0, 1)), {"gamma": np.nan}, "`gamma` must be a finite number above 0"),
+        (RBF(gamma="wide"), {}, "`gamma` must be a finite number above 0, got 'wide'"),
+        (Polynomial(degree=2.5, gamma=1), {}, "`degree` must be a whole number from 1 to 1000"),
+        (Polynomial(degree=Int(1, 3), gamma=1), {"degree": 0}, "`degree` must be a whole number"),
+        (Polynomial(gamma=1, coef0=-1), {}, "`coef0` must be a finite number of at least 0"),
+    ],
+)
+def test_wrong_kernel_parameters_are_named(kernel, params, message):
+    """A kernel parameter that makes no sense is an error, not a kernel matrix."""
+    with pytest.raises(ValueError, match="must be") as caught:
+        KernelCache(kernel, X).matrix(params)
+    assert message in str(caught.value)
+
+
+CALLABLE = [
+    (RBF(gamma=0.7), lambda X, Z: rbf_kernel(X, Z, gamma=0.7)),
+    (Laplacian(gamma=0.7), lambda X, Z: laplacian_kernel(X, Z, gamma=0.7)),
+    (Linear(), linear_kernel),
+    (Polynomial(2, 0.5, 1.5), lambda X, Z: polynomial_kernel(X, Z, 2, 0.5, 1.5)),
+    (FunctionKernel(lambda X, Z, s: s * X @ Z.T, {"s": 2.0}), lambda X, Z: 2 * linear_kernel(X, Z)),
+]
+
+
+@pytest.mark.parametrize(("kernel", "wanted"), CALLABLE)
+def test_kernels_can_be_called(kernel, wanted):
+    """A call gives the kernel values of all pairs of rows, as scikit-learn computes them."""
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(7, 3)), rng.normal(size=(4, 3))
+    np.testing.assert_allclose(kernel(X), wanted(X, X), atol=1e-12)
+    np.testing.assert_allclose(kernel(X, Z), wanted(X, Z), atol=1e-12)
+    np.testing.assert_allclose(kernel(X[:1], Z), wanted(X[:1], Z), atol=1e-12)
+    np.testing.assert_array_equal(kernel(X), KernelCache(kernel, X).matrix({}).values)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda X: RBF()(X), "`gamma` must be a number before RBF can be called, got its default"),
+        (lambda X: RBF(Float(0.1, 1))(X), "`gamma` must be a number before RBF can be called"),
+        (lambda X: RBF(-1.0)(X), "`gamma` must be a finite number above 0"),
+        (lambda X: RBF(1.0)(X[0]), "`X` must have two dimensions"),
+        (lambda X: RBF(1.0)(X, X[:, :1]), "`Z` must have the 2 features of `X`, got 1"),
+        (lambda X: RBF(1.0)(X, X + np.inf), "`Z` must be finite"),
+    ],
+)
+def test_wrong_calls(call, message):
+    """A call that has no answer names the argument and what is wanted."""
+    with pytest.raises(ValueError, match=message):
+        call(np.ones((3, 2)))

@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+
+from span_hpo import PowerScore, SigmoidScore
+from span_hpo.data import as_dataset
+from tests.weighting.rows import Q, X, costs
+
+
+def test_sigmoid_of_a_score():
+    """C_i = max(C / (1 + exp(-A (q - B))), floor), eq. 39 of the span paper."""
+    found = costs(SigmoidScore(), {"A": 4.0, "B": 0.5, "C": 2.0})
+    np.testing.assert_allclose(found, 2 / (1 + np.exp(-4 * (Q - 0.5))))
+    low = costs(SigmoidScore(), {"A": 10.0, "B": 0.9, "C": 0.02})
+    assert low.min() == 0.01
+    assert costs(SigmoidScore(A=1, B=0, C=1, floor=0.6)).min() == 0.6
+
+
+def test_steep_sigmoids_do_not_overflow():
+    """Any finite steepness gives finite costs and no warning."""
+    found = costs(SigmoidScore(A=1e8, B=0.5, C=3.0))
+    np.testing.assert_allclose(found, [0.01, 0.01, 1.5, 3.0])
+
+
+def test_power_of_a_score():
+    """C_i = C q^tau; with tau = 0 all rows cost C, also where q = 0."""
+    np.testing.assert_allclose(costs(PowerScore(), {"C": 3.0, "tau": 2.0}), 3 * Q**2)
+    assert costs(PowerScore(tau=0.0), {"C": 3.0}).tolist() == [3.0] * 4
+
+
+def test_scores_by_name():
+    """With several scores the weighting names its own."""
+    data = as_dataset(X, [0, 1, 0, 1], scores={"q": Q, "age": 1 - Q})
+    np.testing.assert_allclose(costs(PowerScore("age", C=1, tau=1), data=data), 1 - Q)
+    with pytest.raises(ValueError, match="`scores` holds several"):
+        costs(PowerScore(C=1, tau=1), data=data)
+
+
+def test_score_outside_the_unit_interval():
+    """Sigmoid and power need scores in [0, 1] and say which row is not."""
+    data = as_dataset(X, [0, 1, 0, 1], scores=[0.5, 1.5, 0.1, -2.0])
+    for weighting in (SigmoidScore(A=1, B=0, C=1), PowerScore(C=1, tau=1)):
+        with pytest.raises(ValueError, match=r"`scores` must lie in \[0, 1\] .* got 1.5 in row 1"):
+            costs(weighting, data=data)
+
+
+@pytest.mark.parametrize(
+    ("weighting", "params", "message"),
+    [
+        (SigmoidScore(), {"A": None, "B": 0, "C": 1}, "`A` must be a finite number, got None"),
+        (SigmoidScore(floor=-1), {"A": 1, "B": 0, "C": 1}, "`floor` must be a finite number of"),
+        (PowerScore(), {"C": 1, "tau": -1}, "`tau` must be a finite number of at least 0, got -1"),
+    ],
+)
+def test_wrong_parameters_are_named(weighting, params, message):
+    """A parameter that makes no cost is an error."""
+    with pytest.raises(ValueError, match="must be") as caught:
+        costs(weighting, params)
+    assert message in str(caught.value)
