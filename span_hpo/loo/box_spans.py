@@ -62,7 +62,7 @@ def box_squared_spans(solution: DualSolution) -> FloatArray:
     support = rows_of(solution.alpha)
     squared[support] = np.nan
     if solution.in_bound.any():
-        box = _Box(solution)
+        box = BoxPrograms(solution)
         for p in support[span_exists(solution)[support]]:
             squared[p] = box.squared_span(p)
     return squared
@@ -95,10 +95,10 @@ def largest_box_squared_span(solution: DualSolution) -> float:
     with_span = rows_of(span_exists(solution)[in_bound])
     if not len(with_span):
         return 0.0
-    box = _Box(solution)
+    box = BoxPrograms(solution)
     if len(with_span) <= 2:
         return max(box.squared_span(p) for p in in_bound[with_span])
-    bounds = _UpperBounds(box)
+    bounds = UpperBounds(box)
     # The largest bound is on top; entries are (-bound, which bound it is, in-bound row).
     heap = [(-bound, 0, k) for bound, k in zip(bounds.of_all()[with_span], with_span, strict=True)]
     heapq.heapify(heap)
@@ -118,7 +118,7 @@ def largest_box_squared_span(solution: DualSolution) -> float:
     return largest
 
 
-class _Box:
+class BoxPrograms:
     """The quadratic programs of one fit, which share one matrix."""
 
     def __init__(self, solution: DualSolution) -> None:
@@ -136,6 +136,7 @@ class _Box:
 
     @functools.cached_property
     def qp(self) -> BoxQP:
+        """The solver, with the matrix that all programs share."""
         return BoxQP(self.scaled)
 
     def limits(self, y_p: FloatArray, alpha_p: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -167,7 +168,7 @@ class _Box:
         return max(0.0, float(G_pp - 2 * G_Ip @ found + found @ self.G @ found))
 
 
-class _UpperBounds:
+class UpperBounds:
     """Upper bounds of the squared spans of in-bound rows, from feasible points.
 
     Each column belongs to an in-bound row p. With ``lambda_p = -1`` and a sum of 0, the minimum of
@@ -175,7 +176,7 @@ class _UpperBounds:
     ``(M^-1)_II`` and F holds p and all other variables that are fixed.
     """
 
-    def __init__(self, box: _Box) -> None:
+    def __init__(self, box: BoxPrograms) -> None:
         self.box = box
         self.A = box.solution.gram.precision()
         self.lower, self.upper = box.limits(box.y, box.alpha)

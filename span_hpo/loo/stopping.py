@@ -69,10 +69,10 @@ def stopped_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) ->
     for i in proofs.open:
         r = int(rows[i])
         costs = problem.without(r).costs
-        alpha = _without(solution, r)
+        alpha = alpha_without(solution, r)
         F = kernel_product(problem.K, problem.y * alpha)
         watch = not complete and (tried < TRIED or 2 * stopped >= tried)
-        is_proven, b = _optimise(
+        is_proven, b = optimise_until_proven(
             K, problem.y, costs, r, alpha, F, watch, 2 * solution.tol, max_iter
         )
         tried, stopped = tried + watch, stopped + is_proven
@@ -88,7 +88,7 @@ def stopped_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) ->
     return proofs
 
 
-def _without(solution: DualSolution, r: int) -> FloatArray:
+def alpha_without(solution: DualSolution, r: int) -> FloatArray:
     """Return dual variables with ``alpha_r = 0``, taken over by rows close to the margin."""
     problem, y = solution.problem, solution.problem.y
     alpha = solution.alpha.copy()
@@ -125,7 +125,7 @@ def _boundary_dual(
 
 
 @compiled(offset_ends, _least_primal, _boundary_dual)
-def _optimise(
+def optimise_until_proven(
     K: FloatArray,
     y: FloatArray,
     costs: FloatArray,

@@ -28,7 +28,7 @@ def cholesky(H: FloatArray) -> FloatArray | None:
         Symmetric matrix, shape (n, n).
     """
     n = len(H)
-    routine = None if n < _SMALL else _routine("dpotrf", "cidii")
+    routine = None if n < _SMALL else lapack_routine("dpotrf", "cidii")
     if routine is None:
         L, info = lapack.dpotrf(H, lower=1, clean=1)
         return L if info == 0 else None
@@ -54,7 +54,7 @@ def solve_triangular(
         Allow B to be overwritten if it is in Fortran order.
     """
     n = len(L)
-    routine = None if n < _SMALL else _routine("dtrtrs", "ccciididii")
+    routine = None if n < _SMALL else lapack_routine("dtrtrs", "ccciididii")
     if routine is None or B.ndim == 1 or B.shape[1] == 0:
         X: FloatArray
         X, _ = lapack.dtrtrs(L, B, lower=1, trans=int(transposed), overwrite_b=int(overwrite))
@@ -68,7 +68,7 @@ def solve_triangular(
 def inverse_of_triangular(L: FloatArray) -> FloatArray:
     """Return the inverse of a lower factor L in Fortran order, shape (n, n)."""
     n = len(L)
-    routine = None if n < _SMALL else _routine("dtrtri", "ccidii")
+    routine = None if n < _SMALL else lapack_routine("dtrtri", "ccidii")
     if routine is None:
         inverse: FloatArray
         inverse, _ = lapack.dtrtri(L, lower=1)
@@ -79,7 +79,7 @@ def inverse_of_triangular(L: FloatArray) -> FloatArray:
 
 
 @functools.cache
-def _routine(name: str, kinds: str) -> Callable[..., int] | None:
+def lapack_routine(name: str, kinds: str) -> Callable[..., int] | None:
     """Return a LAPACK routine that releases the lock, or None if its arguments are unexpected.
 
     Parameters

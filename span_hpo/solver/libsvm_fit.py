@@ -44,7 +44,7 @@ def libsvm_alpha(
         alpha = np.zeros(len(y))
         alpha[kept], finished = libsvm_alpha(K.take(kept), y[kept], costs[kept], tol, max_iter)
         return alpha, finished
-    fit, unit = _private_fit() or _public_fit, 1.0
+    fit, unit = checked_private_fit() or _public_fit, 1.0
     features = K.features
     if features is None:
         matrix = np.ascontiguousarray(K.block(ALL, ALL))
@@ -147,7 +147,7 @@ def _fit_svc(
 
 
 @functools.cache
-def _private_fit() -> _Fit | None:
+def checked_private_fit() -> _Fit | None:
     """Return a fit without the overhead of ``SVC``, or None if scikit-learn has no reliable one.
 
     ``sklearn.svm._libsvm`` is private, so it is used only after it has given the same answer as the

@@ -125,8 +125,8 @@ def test_a_budget_that_fits_is_held():
     objective = SpanObjective(
         X, y, kernel=RBF(gamma=1.0), weighting=UniformCost(C=1.0), memory_limit=limit
     )
-    whole = objective._kernels.matrix({})
-    part = objective._kernels.matrix({}, np.arange(40))
+    cache = KernelCache(objective.kernel, objective.data.X, limit)
+    whole, part = cache.matrix({}), cache.matrix({}, np.arange(40))
     assert isinstance(whole, FeatureKernel)
     assert not isinstance(part, FeatureKernel)
     assert objective.evaluate({}, rows=40).n_rows == 40

@@ -4,7 +4,7 @@ import pytest
 
 from span_hpo import Problem, box_squared_spans, free_squared_spans, solve, span_exists
 from span_hpo.loo import box_spans
-from span_hpo.loo.box_spans import largest_box_squared_span
+from span_hpo.loo.box_spans import BoxPrograms, UpperBounds, largest_box_squared_span
 from tests.problems import moons_problem, random_problem
 from tests.truth import lemma_slack, span_program
 
@@ -30,9 +30,9 @@ def test_few_programs_are_solved(cost, monkeypatch):
     """On ordinary problems the exchanges find the minimum of the largest."""
     solution = solve(moons_problem(200, cost=cost, gamma=5.0))
     solved = []
-    one = box_spans._Box.squared_span
+    one = BoxPrograms.squared_span
     monkeypatch.setattr(
-        box_spans._Box, "squared_span", lambda self, p: solved.append(p) or one(self, p)
+        BoxPrograms, "squared_span", lambda self, p: solved.append(p) or one(self, p)
     )
     largest_box_squared_span(solution)
     assert solution.n_in_bound > 5
@@ -46,7 +46,7 @@ def test_pairs_bound_spans_from_above(seed):
     in_bound = np.flatnonzero(solution.in_bound)
     if len(in_bound) < 3:
         return
-    bounds = box_spans._UpperBounds(box_spans._Box(solution))
+    bounds = UpperBounds(BoxPrograms(solution))
     squared = box_squared_spans(solution)[in_bound]
     unit = solution.problem.K.diagonal().max()
     G = bounds.box.G

@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import minimize
 
 from span_hpo import Problem, leave_one_out, solve
-from span_hpo.loo.stopping import _optimise, _without, stopped_rows
+from span_hpo.loo.stopping import alpha_without, optimise_until_proven, stopped_rows
 from tests.problems import moons_problem, random_problem
 from tests.truth import boundary_width, refitted_margins, removable
 
@@ -38,7 +38,7 @@ def test_start_is_feasible():
         solution = solve(random_problem(seed))
         problem = solution.problem
         for r in np.flatnonzero((solution.alpha > 0) & removable(problem)):
-            alpha = _without(solution, int(r))
+            alpha = alpha_without(solution, int(r))
             assert alpha[r] == 0
             assert (alpha >= 0).all()
             assert (alpha <= problem.costs).all()
@@ -57,9 +57,9 @@ def test_proof_is_below_every_classifier_on_the_boundary():
     for r in np.flatnonzero(solution.alpha):
         costs = problem.costs.copy()
         costs[r] = 0.0
-        alpha = _without(solution, int(r))
+        alpha = alpha_without(solution, int(r))
         F = K @ (y * alpha)
-        proven, b = _optimise(K, y, costs, int(r), alpha, F, True, 1e-9, 10_000)
+        proven, b = optimise_until_proven(K, y, costs, int(r), alpha, F, True, 1e-9, 10_000)
         if not proven:
             continue
         on_boundary = K - K[r] - K[r][:, None] + K[r, r]

@@ -29,6 +29,7 @@ from span_hpo import (
     leave_one_out,
     solve,
 )
+from span_hpo.kernels.cache import KernelCache
 from tests.places import ROOT
 from tests.problems import rbf, two_moons
 
@@ -111,7 +112,7 @@ def test_model_is_the_evaluated_one(kernel, params):
     model = objective.fit_model(params)
     assert isinstance(model, SVC)
     assert set(model.predict(X + 0.01)) <= {"no", "yes"}
-    K = objective._kernels.matrix(params)
+    K = KernelCache(objective.kernel, objective.data.X).matrix(params)
     solution = solve(Problem(K, objective.data.y, np.where(labels == "yes", 3.0, 1.0)))
     np.testing.assert_allclose(model.decision_function(X), solution.decision_values, atol=1e-3)
     again = pickle.loads(pickle.dumps(model))

@@ -46,7 +46,7 @@ def test_no_folder_for_the_cache():
     """A function that Numba cannot keep on disk is compiled for this process only."""
     namespace = {}
     exec("def triple(x):\n    return 3 * x", namespace)  # has no file beside which to keep it
-    assert compilation._machine_code(namespace["triple"], (), set())(2.0) == 6.0
+    assert compilation.compiled()(namespace["triple"])(2.0) == 6.0
 
 
 def test_everything_works_without_numba():

@@ -20,7 +20,7 @@ def gram(n):
 @pytest.fixture(params=["pointers", "wrappers"])
 def way(request, monkeypatch):
     if request.param == "wrappers":
-        monkeypatch.setattr(lapack, "_routine", lambda name, kinds: None)
+        monkeypatch.setattr(lapack, "lapack_routine", lambda name, kinds: None)
     return request.param
 
 
@@ -57,9 +57,9 @@ def test_indefinite_matrix_has_no_factor(way, n):
 def test_pointers_are_used_on_this_scipy():
     """The routines are found, and another signature than the expected one is refused."""
     for name, kinds in (("dpotrf", "cidii"), ("dtrtrs", "ccciididii"), ("dtrtri", "ccidii")):
-        assert lapack._routine(name, kinds) is not None
-        assert lapack._routine(name, kinds + "i") is None
-    assert lapack._routine("no_such_routine", "c") is None
+        assert lapack.lapack_routine(name, kinds) is not None
+        assert lapack.lapack_routine(name, kinds + "i") is None
+    assert lapack.lapack_routine("no_such_routine", "c") is None
 
 
 def test_other_threads_run_meanwhile():

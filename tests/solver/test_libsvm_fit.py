@@ -49,11 +49,11 @@ def test_unpolished_fit_is_scikit_learns():
 
 def test_private_and_public_libsvm_give_the_same(monkeypatch):
     """The fast call is used on this scikit-learn, and the fall-back gives the same solution."""
-    assert libsvm_module._private_fit() is not None
+    assert libsvm_module.checked_private_fit() is not None
     problem = moons_problem(60, cost=10.0)
     with interpreted():
         fast = solve(problem)
-        monkeypatch.setattr(libsvm_module, "_private_fit", lambda: None)
+        monkeypatch.setattr(libsvm_module, "checked_private_fit", lambda: None)
         slow = solve(problem)
     np.testing.assert_array_equal(fast.alpha, slow.alpha)
     assert fast.b == slow.b
@@ -80,4 +80,4 @@ def test_changed_private_function_is_not_used(monkeypatch, change):
         monkeypatch.setattr(_libsvm, "fit", other)
     if change != "different":
         monkeypatch.setattr(libsvm_module, "_public_fit", lambda *a: (None, None, True))
-    assert libsvm_module._private_fit.__wrapped__() is None
+    assert libsvm_module.checked_private_fit.__wrapped__() is None

@@ -6,7 +6,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from span_hpo import Problem, SolverError, leave_one_out, solve
 from span_hpo.loo.methods import METHODS
-from span_hpo.loo.path.follow import _blocks, dual_path, follow_rows
+from span_hpo.loo.path.follow import dual_path, follow_rows
+from span_hpo.loo.path.tableau import Tableau
 from span_hpo.runtime.compilation import interpreted
 from tests.problems import (
     indefinite_problem,
@@ -402,11 +403,26 @@ def test_rows_without_cost_take_no_part_in_paths():
     np.testing.assert_allclose(whole.decision_values[kept], part.decision_values, atol=1e-9)
 
 
-def test_blocks_hold_every_path_once():
-    """Paths are followed in groups of similar width, the widest first."""
-    watched = np.random.default_rng(0).integers(1, 5000, size=3000)
-    blocks = list(_blocks(watched))
-    np.testing.assert_array_equal(np.sort(np.concatenate(blocks)), np.arange(3000))
-    assert len(blocks) > 3
-    widest = [watched[block].max() for block in blocks]
+def test_every_path_is_followed_once_with_others_of_its_width(monkeypatch):
+    """Paths are followed in groups that watch similar numbers of rows, the widest first."""
+    groups = []
+    paths = Tableau.paths
+
+    def noted(self, removed, whole, watched):
+        groups.append((removed, watched))
+        return paths(self, removed, whole, watched)
+
+    monkeypatch.setattr(Tableau, "paths", noted)
+    monkeypatch.setattr("span_hpo.loo.path.follow._ENTRIES_AT_ONCE", 1000)
+    monkeypatch.setattr("span_hpo.loo.path.follow._WORTH_A_BLOCK", 0)
+    solution = solve(moons_problem(200, cost=5.0))
+    rows = np.flatnonzero(solution.alpha)
+    assert follow_rows(solution, rows, complete=False).proven.all()
+    np.testing.assert_array_equal(np.sort(np.concatenate([group for group, _ in groups])), rows)
+    assert len(groups) > 3
+    widest = [watched.max() for _, watched in groups]
     assert widest == sorted(widest, reverse=True)
+    assert min(widest) * 3 < max(widest)
+    for _, watched in groups:
+        assert watched.min() * 3 >= watched.max()
+        assert len(watched) == 1 or len(watched) * watched.max() <= 1000
