@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
 from span_hpo import Predictor
+from span_hpo.io.scaling import scaling_of
 from tests.io.models import signed_values
 
 
@@ -43,3 +44,23 @@ def test_scalers_that_cannot_be_kept():
     ):
         with pytest.raises(kind, match=message):
             Predictor.from_svc(model, scaler=scaler)
+
+
+@pytest.mark.parametrize(
+    "scaler",
+    [
+        MinMaxScaler(),
+        MinMaxScaler((-3, 7)),
+        MaxAbsScaler(),
+        StandardScaler(),
+        StandardScaler(with_mean=False),
+        StandardScaler(with_std=False),
+        StandardScaler(with_mean=False, with_std=False),
+    ],
+)
+def test_scaling_is_that_of_the_scaler(scaler):
+    """(x - shift) * factor is what scikit-learn does, also to constant features."""
+    X = np.random.default_rng(0).normal(5.0, [1e-3, 1.0, 1e3, 0.0], size=(30, 4))
+    new = np.random.default_rng(1).normal(size=(5, 4))
+    scaling = scaling_of(scaler.fit(X), 4)
+    np.testing.assert_allclose((new - scaling.shift) * scaling.factor, scaler.transform(new))

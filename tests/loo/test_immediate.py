@@ -1,8 +1,61 @@
+import numpy as np
 import pytest
 
-from span_hpo import leave_one_out, solve
-from tests.problems import random_problem
-from tests.truth import refits
+from span_hpo import Problem, leave_one_out, solve
+from span_hpo.loo.immediate import rows_known_at_once, rows_without_a_say
+from tests.problems import moons_problem, random_problem
+from tests.truth import boundary_width, refits, refitted_margins, removable
+
+
+def with_some_costs_of_zero(seed):
+    """Return a random problem in which some rows take no part, but some of each class do."""
+    problem = random_problem(seed, largest=20)
+    costs = problem.costs.copy()
+    costs[np.random.default_rng(seed).random(len(costs)) < 0.2] = 0.0
+    for label in (-1.0, 1.0):
+        first = np.flatnonzero(problem.y == label)[0]
+        costs[first] = problem.costs[first]
+    return Problem(problem.K, problem.y, costs)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_values_known_at_once_are_those_of_refits(seed):
+    """Rows of cost 0, zero rows and last rows of their class have the value of a refit, or -1."""
+    problem = with_some_costs_of_zero(seed)
+    solution = solve(problem)
+    proofs = rows_known_at_once(solution)
+    expected = (solution.alpha == 0) | ~removable(problem)
+    np.testing.assert_array_equal(proofs.proven, expected)
+    np.testing.assert_array_equal(proofs.exact, expected)
+    truth = refitted_margins(problem)
+    np.testing.assert_allclose(
+        proofs.margin[expected], truth[expected], atol=boundary_width(solution)
+    )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rows_without_a_say(seed):
+    """Only rows of cost 0, with their decision value, and the last row of a class are known."""
+    problem = with_some_costs_of_zero(seed)
+    solution = solve(problem)
+    proofs = rows_without_a_say(solution)
+    free, alone = problem.costs == 0, ~removable(problem)
+    np.testing.assert_array_equal(proofs.proven, free | alone)
+    np.testing.assert_array_equal(proofs.margin[free], (problem.y * solution.decision_values)[free])
+    assert (proofs.margin[alone] == -1).all()
+
+
+def test_an_unsolved_fit_tells_only_errors_by_definition():
+    """Where the fit is not solved no decision value is known, but a last row is still an error."""
+    problem = moons_problem(60, cost=5.0)
+    y = np.where(np.arange(60) == 7, 1.0, -1.0)
+    costs = problem.costs.copy()
+    costs[3] = 0.0
+    solution = solve(Problem(problem.K, y, costs), polish=False, tol=0.5)
+    assert not solution.is_optimal
+    for proofs in (rows_known_at_once(solution), rows_without_a_say(solution)):
+        assert np.flatnonzero(proofs.proven).tolist() == [7]
+        assert proofs.margin[7] == -1.0
 
 
 def test_zero_row_that_holds_the_offset():

@@ -1,6 +1,10 @@
+from itertools import product
+
 import numpy as np
+import pytest
 
 from span_hpo import Problem, leave_one_out, solve
+from span_hpo.loo.result import LeaveOneOut, error_bounds
 from tests.problems import moons_problem, rbf, two_moons
 
 
@@ -22,3 +26,46 @@ def test_problem_with_many_rows_prints_quickly():
     X, y = two_moons(300)
     loo = leave_one_out(solve(Problem(rbf(X, 1.0), y, np.ones(300))))
     assert len(repr(loo)) < 400
+
+
+def result_of(y, values):
+    """Return a result with these values, of which nothing is proven."""
+    count = len(y)
+    return LeaveOneOut(
+        y=np.array(y, dtype=float),
+        decision_values=np.array(values, dtype=float),
+        squared_spans=None,
+        method="span",
+        certified=np.zeros(count, dtype=bool),
+        exact=np.zeros(count, dtype=bool),
+        error_bounds=(0.0, 1.0),
+        n_undefined=0,
+        n_refit=0,
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_error_bounds_are_the_extremes_of_all_outcomes(seed):
+    """Whatever the rows without a proof turn out to be, the error is in the bounds, and at both."""
+    rng = np.random.default_rng(seed)
+    proven, wrong = rng.random((2, 7)) < 0.5
+    outcomes = [
+        np.mean(np.where(proven, wrong, other)) for other in product([False, True], repeat=7)
+    ]
+    assert error_bounds(proven, wrong) == pytest.approx((min(outcomes), max(outcomes)))
+
+
+def test_error_of_two_classes_by_hand():
+    """A value of the other sign is an error, and so is 0."""
+    assert result_of([1, 1, -1, -1, -1], [0.1, -2.0, 0.0, -3.0, 4.0]).error == 3 / 5
+
+
+def test_error_of_three_classes_by_hand():
+    """The pairs (0, 1), (0, 2) and (1, 2) vote, positive for the second class of each."""
+    values = [
+        [-1, -1, 1],  # 0, 0 and 2: class 0
+        [1, -1, -1],  # 1, 0 and 1: class 1
+        [1, 1, 1],  # 1, 2 and 2: class 2
+        [1, 1, 1],
+    ]
+    assert result_of([0, 1, 2, 0], values).error == 1 / 4

@@ -1,5 +1,7 @@
+from html.parser import HTMLParser
+
 from span_hpo import RBF, SpanObjective
-from span_hpo.runtime.printing import counted
+from span_hpo.runtime.printing import Printable, counted
 from tests.problems import two_moons
 
 
@@ -19,3 +21,34 @@ def test_counted():
         "0 rows",
         "1,234 rows",
     )
+
+
+class Result(Printable):
+    """A result of two lines."""
+
+    def _summary(self):
+        return "What <came> out", {"a": "1 & 2", "longer name": "<b>"}
+
+
+def test_text_is_a_title_and_aligned_lines():
+    """Names are padded to the longest, so that all values begin in one column."""
+    assert repr(Result()).splitlines() == [
+        "What <came> out",
+        "  a            1 & 2",
+        "  longer name  <b>",
+    ]
+    assert str(Result()) == repr(Result())
+
+
+def test_html_is_a_table_of_the_same_lines():
+    """A parser finds the title, and every name and value, none of which has become markup."""
+
+    class Texts(HTMLParser):
+        found = []  # noqa: RUF012  of one page
+
+        def handle_data(self, data):
+            self.found.append(data)
+
+    page = Texts()
+    page.feed(Result()._repr_html_())
+    assert page.found == ["What <came> out", "a", "1 & 2", "longer name", "<b>"]

@@ -1,7 +1,190 @@
-import pytest
+"""Whole searches: studies, their storages, their defaults and their trials."""
 
-from span_hpo.integrations.optuna.studies import PRUNER_OF_NAME, SAMPLER_OF_NAME, new_study
+import optuna
+import pytest
+from optuna.pruners import HyperbandPruner, MedianPruner, NopPruner
+from optuna.samplers import QMCSampler, RandomSampler, TPESampler
+from optuna.trial import TrialState
+
+from span_hpo import RBF, SpanObjective, UniformCost
+from span_hpo.integrations.optuna.studies import (
+    PRUNER_OF_NAME,
+    SAMPLER_OF_NAME,
+    as_storage,
+    delete_study,
+    finished_trials,
+    new_study,
+    search,
+    trial_count,
+)
 from span_hpo.search import PRUNERS, SAMPLERS
+from tests.problems import two_moons
+
+
+@pytest.fixture(params=["journal", "sqlite"])
+def storage(request, tmp_path):
+    """Give a place for studies, as a user names it."""
+    return tmp_path / "a.journal" if request.param == "journal" else f"sqlite:///{tmp_path}/a.db"
+
+
+def params_of_trials(study):
+    return [trial.params for trial in study.trials]
+
+
+def test_paths_become_journals(tmp_path):
+    """A path is a journal, a URL a database, and what Optuna knows already stays as it is."""
+    assert isinstance(as_storage(tmp_path / "a"), optuna.storages.JournalStorage)
+    assert isinstance(as_storage(str(tmp_path / "b")), optuna.storages.JournalStorage)
+    database = as_storage(f"sqlite:///{tmp_path}/c.db")
+    assert not isinstance(database, optuna.storages.JournalStorage)
+    database.remove_session()
+    memory = optuna.storages.InMemoryStorage()
+    assert as_storage(memory) is memory
+    assert as_storage(None) is None
+
+
+def test_a_study_goes_on_where_it_was_kept(storage, objective):
+    """Another process that names the same place has the same trials, and they are counted."""
+    assert trial_count(storage, "moons") == 0
+    first = new_study(storage=storage, study_name="moons", seed=0)
+    search(first, objective, n_trials=5)
+    again = new_study(storage=storage, study_name="moons", seed=0)
+    assert params_of_trials(again) == params_of_trials(first)
+    assert trial_count(storage, "moons") == 5
+    assert trial_count(storage, "others") == 0
+    search(again, objective, n_trials=8)
+    assert trial_count(storage, "moons") == 8
+    delete_study(storage, "moons")
+    assert trial_count(storage, "moons") == 0
+
+
+def test_counting_makes_no_file(tmp_path):
+    """To ask for a study that is not there leaves nothing behind."""
+    assert trial_count(tmp_path / "none.journal", "moons") == 0
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a,b,label\n1,2,3\n",
+        b'{"name": "moons"}\n',
+        b'{"op_code": 0, "study_name": "moons"',
+        b"[1, 2]\n",
+        b"\xff\xfe\x00",
+    ],
+)
+def test_other_files_are_refused_and_stay_as_they_are(content, tmp_path):
+    """A file that is no journal, or half of one, is named and not written to."""
+    file = tmp_path / "rows.csv"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=r"`storage` must be the URL of a database, or a journal"):
+        new_study(storage=file, study_name="moons")
+    assert file.read_bytes() == content
+
+
+def test_databases_that_cannot_be_opened_are_named():
+    """An unknown kind of database and a folder that is not there are errors of the argument."""
+    for url in ("nosuchdatabase://host/name", "sqlite:////nowhere/at/all/study.db"):
+        with pytest.raises(ValueError, match="`storage` must be the URL of a database") as caught:
+            as_storage(url)
+        assert url in str(caught.value)
+
+
+def test_samplers_and_pruners_by_name():
+    """Names give Optuna's classes, and objects of Optuna are taken as they are."""
+    for name, kind in ((None, TPESampler), ("random", RandomSampler), ("qmc", QMCSampler)):
+        assert type(new_study(sampler=name).sampler) is kind
+    for name, kind in ((None, NopPruner), ("median", MedianPruner), ("hyperband", HyperbandPruner)):
+        assert type(new_study(pruner=name).pruner) is kind
+    sampler, pruner = RandomSampler(seed=0), MedianPruner()
+    study = new_study(sampler=sampler, pruner=pruner)
+    assert (study.sampler, study.pruner) == (sampler, pruner)
+    for argument in ("sampler", "pruner"):
+        with pytest.raises(
+            ValueError, match=f"`{argument}` must be one of Optuna's or of .*'best'"
+        ):
+            new_study(**{argument: "best"})
+
+
+def test_seeds_decide_what_is_tried(objective):
+    """Equal seeds try the same, others do not, and a study that goes on does not begin again."""
+    studies = [new_study(sampler="random", seed=seed) for seed in (1, 1, 2)]
+    for study in studies:
+        search(study, objective, n_trials=8)
+    first, again, other = map(params_of_trials, studies)
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize("seed", [0, 2**32 - 1])
+def test_a_study_that_goes_on_tries_something_new(storage, seed):
+    """With the same seed the second half of a search does not repeat the first."""
+    objective = SpanObjective(*two_moons(40), kernel=RBF(gamma=1.0), weighting=UniformCost())
+    for n_trials in (6, 12):
+        study = new_study(storage=storage, study_name="moons", sampler="random", seed=seed)
+        search(study, objective, n_trials=n_trials)
+    tried = [trial.params["C"] for trial in study.trials]
+    assert len(tried) == 12
+    assert len(set(tried)) == 12
+
+
+def test_defaults_come_first_and_finished_trials_count(objective):
+    """A search begins with the defaults and ends when the study has so many trials in all."""
+    study = new_study(seed=0)
+    search(study, objective, n_trials=6)
+    for trial, wanted in zip(study.trials, objective.defaults(), strict=False):
+        assert trial.params == pytest.approx(wanted)
+    search(study, objective, n_trials=6)
+    assert len(study.trials) == 6
+    search(study, objective, n_trials=4)
+    assert len(study.trials) == 6
+    search(study, objective, n_trials=7)
+    assert len(study.trials) == 7
+
+
+def test_failed_trials_do_not_count(objective):
+    """Trials that have failed are made up for; those that a pruner has ended count."""
+    study = new_study(seed=0)
+    study.tell(study.ask(), state=TrialState.FAIL)
+    study.tell(study.ask(), state=TrialState.PRUNED)
+    study.ask()
+    search(study, objective, n_trials=5)
+    states = [trial.state for trial in finished_trials(study)]
+    assert states == [TrialState.PRUNED] + [TrialState.COMPLETE] * 4
+    assert len(study.trials) == 7
+
+
+def test_callbacks_see_every_trial(objective):
+    """Each is called with the study and the trial that has ended, in threads too."""
+    study, seen = new_study(seed=0), []
+    search(
+        study,
+        objective,
+        n_trials=6,
+        n_jobs=2,
+        callbacks=[lambda of, trial: seen.append((of is study, trial.number))],
+    )
+    assert sorted(seen) == [(True, number) for number in range(6)]
+
+
+def test_a_study_of_something_else_is_refused(objective):
+    """Another loss in the same study is an error before any trial, and nothing is queued."""
+    study = new_study(seed=0)
+    search(study, objective, n_trials=3)
+    other = SpanObjective(*two_moons(80), metric="hinge")
+    with pytest.raises(ValueError, match=r"metrics was \['error'\], got \['hinge'\]"):
+        search(study, other, n_trials=9)
+    assert len(study.trials) == 3
+
+
+def test_the_users_logging_is_left_alone(objective, capfd):
+    """A search prints no line for its trials, and the level of Optuna's logging is as before."""
+    optuna.logging.set_verbosity(optuna.logging.INFO)
+    capfd.readouterr()
+    search(new_study(seed=0), objective, n_trials=3)
+    assert optuna.logging.get_verbosity() == optuna.logging.INFO
+    assert capfd.readouterr() == ("", "")
 
 
 def test_every_name_has_its_sampler_and_pruner():

@@ -38,7 +38,6 @@ from span_hpo.integrations.ray import (  # noqa: E402
 )
 from span_hpo.integrations.ray.tuners import SCHEDULER_OF_NAME, SEARCH_OF_NAME  # noqa: E402
 from span_hpo.search import SCHEDULERS, SEARCHES  # noqa: E402
-from tests.places import ROOT  # noqa: E402
 
 # Ray leaves sockets and files to the garbage collector, and uses what its own libraries deprecate.
 pytestmark = pytest.mark.filterwarnings("ignore")
