@@ -17,7 +17,7 @@ MODULES = sorted(
     ".".join(("span_hpo", *path.relative_to(ROOT / top).with_suffix("").parts))
     for top, folder in (("span_hpo", ROOT / "span_hpo"), (".", ROOT / "integrations"))
     for path in folder.rglob("*.py")
-    if path.stem != "__init__" and not (top == "span_hpo" and "integrations" in path.parts)
+    if path.stem != "__init__"
 )
 SOURCES = [
     path

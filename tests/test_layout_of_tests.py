@@ -8,7 +8,6 @@ from tests.places import ROOT
 
 TESTS = ROOT / "tests"
 WITHOUT_TESTS = {"__init__", "errors"}  # lists of names, and exceptions that do nothing
-UNDIVIDED = {"cli"}  # packages that one file tests as a whole
 
 
 def modules():
@@ -17,15 +16,11 @@ def modules():
         start = ROOT if folder.name == "integrations" else folder
         for path in sorted(folder.rglob("*.py")):
             place = path.relative_to(start).with_suffix("")
-            # A checkout may link the integrations into the package.
-            linked = folder.name == "span_hpo" and place.parts[0] == "integrations"
-            if place.name not in WITHOUT_TESTS and not linked:
+            if place.name not in WITHOUT_TESTS:
                 yield place
 
 
-MODULES = [
-    pytest.param(place, id=str(place)) for place in modules() if place.parts[0] not in UNDIVIDED
-]
+MODULES = [pytest.param(place, id=str(place)) for place in modules()]
 TEST_FILES = [
     pytest.param(path, id=str(path.relative_to(TESTS))) for path in sorted(TESTS.rglob("*.py"))
 ]
@@ -68,7 +63,7 @@ def test_every_test_states_its_promise(path):
             assert promise.partition("\n")[0].endswith("."), node.name
 
 
-@pytest.mark.parametrize("path", [one for one in TEST_FILES if "benchmarks" not in one.id])
+@pytest.mark.parametrize("path", TEST_FILES)
 def test_helpers_are_not_imported_from_test_files(path):
     """What several files need stands in a file of its own."""
     for node in ast.walk(ast.parse(path.read_text())):
@@ -82,5 +77,5 @@ def functions(path):
 
 
 def is_private(name):
-    """Tell whether a name begins with one underscore."""
+    """Return whether a name begins with one underscore."""
     return name.startswith("_") and not name.startswith("__")

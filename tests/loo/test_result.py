@@ -17,7 +17,7 @@ def test_leave_one_out_prints_what_it_found():
     assert f"{span.error:.4f} ({round(40 * span.error)} of 40)" in text
     low, high = span.error_bounds
     assert f"between {low:.4f} and {high:.4f}" in text
-    assert f"40 rows: the error is {exact.error:.4f}" in str(exact)
+    assert f"40 rows; the exact error is {exact.error:.4f}" in str(exact)
     assert len(text.splitlines()) == 6
 
 

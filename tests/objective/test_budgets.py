@@ -36,7 +36,7 @@ def test_numbers_and_shares_may_be_mixed():
     for budgets in ((10, 0.25, 40, 1.0), [10, 0.25, 40, 1.0], np.array([0.125, 0.25, 0.5, 1.0])):
         assert budgets_in_rows(budgets, data) == (10, 20, 40, 80)
     assert budgets_in_rows(np.array([20, 80]), data) == (20, 80)
-    with pytest.raises(ValueError, match="at least 2 rows, to hold all classes"):
+    with pytest.raises(ValueError, match="at least 2 rows to hold all classes"):
         budgets_in_rows((1,), data)
 
 

@@ -31,7 +31,7 @@ def test_scores_by_name():
     """With several scores the weighting names its own."""
     data = as_dataset(X, [0, 1, 0, 1], scores={"q": Q, "age": 1 - Q})
     np.testing.assert_allclose(costs(PowerScore("age", C=1, tau=1), data=data), 1 - Q)
-    with pytest.raises(ValueError, match="`scores` holds several"):
+    with pytest.raises(ValueError, match="because several scores are given, got None"):
         costs(PowerScore(C=1, tau=1), data=data)
 
 
