@@ -1,9 +1,15 @@
 """Descriptions of objectives, which keep searches of different objectives apart."""
 
+import inspect
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+import numpy as np
+
+from span_hpo.data import Dataset
+from span_hpo.runtime import Array
 from span_hpo.space import as_dimension
 
 
@@ -11,16 +17,40 @@ def described(part: Any) -> Any:
     """Return the type and the fixed values of a kernel or a weighting, in a form for JSON."""
     if as_dimension(part) is not None:
         return "searched"
+    if isinstance(part, np.generic):
+        part = part.item()
     if part is None or isinstance(part, str | int | float):
         return part
     if isinstance(part, Mapping):
         return {str(name): described(value) for name, value in part.items()}
     if isinstance(part, Sequence):
         return [described(value) for value in part]
+    if inspect.isroutine(part):
+        return f"{part.__module__}.{part.__qualname__}"
     found = {"type": type(part).__name__}
     if is_dataclass(part):
         found |= {field.name: described(getattr(part, field.name)) for field in fields(part)}
     return found
+
+
+def described_data(data: Dataset) -> dict[str, Any]:
+    """Return what distinguishes rows from others, in a form for JSON."""
+    return {
+        "rows": len(data),
+        "features": data.X.shape[1],
+        # A mean, because the last bits of a scaling may differ between machines.
+        "mean size of the features": f"{abs(data.X).mean():.5g}",
+        "classes": [str(label) for label in data.classes.tolist()],
+        "checksum of the labels": checksum(data.codes.astype(np.int32)),
+        "mean of the scores": {
+            name: f"{scores.mean():.5g}" for name, scores in data.scores.items()
+        },
+    }
+
+
+def checksum(values: Array) -> int:
+    """Return a number that differs for most arrays that differ."""
+    return zlib.crc32(np.ascontiguousarray(values).tobytes())
 
 
 def check_same(owner: str, known: Mapping[str, Any], now: Mapping[str, Any]) -> None:

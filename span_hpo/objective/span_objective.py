@@ -2,7 +2,6 @@
 
 import logging
 import time
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +14,7 @@ from span_hpo.kernels import KernelBlocks, KernelCache, Precomputed, as_kernel
 from span_hpo.loo import METHODS, leave_one_out
 from span_hpo.metrics import as_metrics
 from span_hpo.objective.budgets import budgets_in_rows
-from span_hpo.objective.description import described
+from span_hpo.objective.description import checksum, described, described_data
 from span_hpo.objective.evaluation import CrossValidation, Evaluation
 from span_hpo.runtime import FloatArray, IndexArray, read_only, real, whole
 from span_hpo.solver import (
@@ -382,21 +381,13 @@ class SpanObjective:
 
     def description(self) -> dict[str, Any]:
         """Return what distinguishes this objective from others, in a form for JSON."""
-        data = self.data
         return {
-            "rows": len(data),
-            "features": data.X.shape[1],
-            # A mean, because the last bits of a scaling may differ between machines.
-            "mean size of the features": f"{abs(data.X).mean():.5g}",
-            "classes": [str(label) for label in data.classes.tolist()],
-            "checksum of the labels": zlib.crc32(data.codes.astype(np.int32).tobytes()),
+            **described_data(self.data),
             "metrics": [metric.name for metric in self.metrics],
+            "checksum of the metric weights": checksum(self.metric_weight),
             "loo_method": self.loo_method,
             "kernel": described(self.kernel),
             "weighting": described(self.weighting),
-            "mean of the scores": {
-                name: f"{scores.mean():.5g}" for name, scores in data.scores.items()
-            },
             "parameters": sorted(self.space),
         }
 

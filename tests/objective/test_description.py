@@ -2,6 +2,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 
 from span_hpo import (
     RBF,
@@ -70,6 +71,8 @@ def test_an_object_of_ones_own_is_described_by_its_type():
         ({"loo_method": "exact"}, "loo_method was 'span', got 'exact'"),
         ({"kernel": RBF(gamma=2.0)}, "kernel was {'type': 'RBF', 'gamma': 1.0}, got"),
         ({"weighting": UniformCost(2.0)}, "weighting was {'type': 'UniformCost', 'C': 1.0}, got"),
+        ({"kernel": RBF(np.float32(2))}, "kernel was {'type': 'RBF', 'gamma': 1.0}, got"),
+        ({"metric_weight": np.arange(40.0)}, "checksum of the metric weights was"),
     ],
 )
 def test_objectives_that_differ_are_told_apart(change, named):
@@ -78,9 +81,7 @@ def test_objectives_that_differ_are_told_apart(change, named):
     settings = {"kernel": RBF(gamma=1.0), "weighting": UniformCost(1.0)}
     known = SpanObjective(X, y, **settings).description()
     check_same("`study`", known, SpanObjective(X.copy(), y, **settings).description())
-    with pytest.raises(
-        ValueError, match="`study` must be about the same data and losses"
-    ) as caught:
+    with pytest.raises(ValueError, match="`study` must have the same data and losses") as caught:
         check_same("`study`", known, SpanObjective(X, y, **{**settings, **change}).description())
     assert named in str(caught.value)
 
@@ -95,5 +96,16 @@ def test_other_data_are_told_apart():
         (X, np.roll(y, 1), "checksum of the labels"),
         (np.hstack([X, X]), y, "features"),
     ):
-        with pytest.raises(ValueError, match=f"in all its trials: {name} was"):
+        with pytest.raises(ValueError, match=f"in all its trials, but {name} was"):
             check_same("`study`", known, SpanObjective(other_X, other_y).description())
+
+
+def test_functions_are_told_apart():
+    """Kernels that are different functions make different objectives."""
+    X, y = two_moons(40)
+
+    def described_by(kernel):
+        return SpanObjective(X, y, kernel=kernel).description()
+
+    assert described_by(linear_kernel) == described_by(linear_kernel)
+    assert described_by(linear_kernel) != described_by(rbf_kernel)
