@@ -6,7 +6,6 @@ pytest.importorskip("ray")
 from ray import tune
 
 from span_hpo.integrations.ray import SpanTrainable
-from span_hpo.integrations.ray.trainable import checked_budgets
 
 # Ray leaves sockets and files to the garbage collector, and uses what its own libraries deprecate.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -34,17 +33,6 @@ def test_checkpoint_round_trip(cluster, tmp_path):
         third.restore(str(tmp_path))
     for trainable in (first, second, third):
         trainable.stop()
-
-
-def test_budgets_end_with_all_rows():
-    """Shares and numbers become rows, and the last budget must be the whole data."""
-    objective = moons()
-    assert checked_budgets(objective, (0.125, 0.25, 0.5, 1.0)) == (15, 30, 60, 120)
-    assert checked_budgets(objective, (40, 120)) == (40, 120)
-    with pytest.raises(
-        ValueError, match=r"must end with all 120 rows, .* which is \[40, 119\] rows"
-    ):
-        checked_budgets(objective, (40, 119))
 
 
 def test_reports_are_evaluations(cluster):
