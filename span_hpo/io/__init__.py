@@ -1,4 +1,4 @@
-"""Files: tables of rows, models, LIBSVM's formats."""
+"""Read and write files: tables of rows, models, and LIBSVM's formats."""
 
 from span_hpo.io.atomic import write_text
 from span_hpo.io.encoding import Encoding, Samples, read_samples

@@ -1,4 +1,4 @@
-"""Files that are written in one step."""
+"""Write files in one step, so that a file is never half written."""
 
 import errno
 import os
@@ -8,16 +8,23 @@ from pathlib import Path
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a file in one step: a crash leaves the old one, never half of a new one.
+    """Write a file in one step: a crash leaves the old file, never a part of the new one.
+
+    Parameters
+    ----------
+    path
+        Path of the file. If it is a link, the file that the link leads to is replaced.
+    text
+        Content of the file.
 
     Raises
     ------
     OSError
-        If it cannot be written, or something else than a file is there.
+        If the file cannot be written, or the path belongs to something that is not a file.
     """
-    path = Path(path).resolve()  # of a link, the file that it leads to
+    path = Path(path).resolve()
     if path.exists() and not path.is_file():
-        raise FileExistsError(errno.EEXIST, "something is there that is not a file", str(path))
+        raise FileExistsError(errno.EEXIST, "it exists and is not a file", str(path))
     handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with open(handle, "w", encoding="utf-8") as file:
@@ -33,7 +40,7 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def _umask() -> int:
-    """Return what is taken from the rights of new files; it can only be read by setting it."""
+    """Return the permissions that new files lack, which can only be read by setting them."""
     mask = os.umask(0o022)
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""How the columns of a table become features: columns of text become columns of 0 and 1."""
+"""Encode the columns of a table as features: a column of text becomes columns of 0 and 1."""
 
 import re
 import warnings
@@ -13,9 +13,9 @@ from span_hpo.io.libsvm_text import read_libsvm
 from span_hpo.io.tables import Table, file_format, listed, read_table, shown_cell
 from span_hpo.runtime import ArgumentError, Array, FloatArray
 
-_MOST_CATEGORIES = 100  # of one column; more are names or numbers with a slip, not categories
-_MOST_CLASSES = 100
-_FORMATTED = re.compile(r"[-+]?[\d.,' ]*\d[\d.,' ]*%?")  # 0,5 and 1'000 and 12%
+_MOST_CATEGORIES = 100  # largest number of categories in a column; more of them look like names
+_MOST_CLASSES = 100  # largest number of classes among the labels
+_FORMATTED = re.compile(r"[-+]?[\d.,' ]*\d[\d.,' ]*%?")  # formatted numbers, such as 0,5 or 12%
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,10 @@ class EncodedColumn:
     Attributes
     ----------
     name
-        Its name.
+        Name of the column.
     categories
-        The texts that it may hold, each of which becomes a feature of 0 and 1; None for numbers.
+        Texts that the column may hold, each of which becomes a feature of 0 and 1; None for a
+        column of numbers.
     """
 
     name: str
@@ -35,7 +36,7 @@ class EncodedColumn:
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the features that it becomes."""
+        """Names of the features that the column becomes."""
         if self.categories is None:
             return [self.name]
         return [f"{self.name}={category}" for category in self.categories]
@@ -49,8 +50,8 @@ class EncodedColumn:
         if unknown:
             shown = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
             warnings.warn(
-                f"column {self.name!r} of {table.source} has categories that were not there in "
-                f"training: {shown}.",
+                f"column {self.name!r} of {table.source} has categories that do not occur in "
+                f"the training rows: {shown}.",
                 stacklevel=3,
             )
         return np.column_stack([texts == category for category in self.categories]).astype(float)
@@ -58,14 +59,14 @@ class EncodedColumn:
 
 @dataclass(frozen=True)
 class Encoding:
-    """How the columns of a table become features, and which one is predicted.
+    """How the columns of a table become features, and which column holds the labels.
 
     Attributes
     ----------
     target
         Name of the column with the labels.
     features
-        The columns that are features, in their order.
+        Columns that are used as features, in their order.
     """
 
     target: str
@@ -73,19 +74,19 @@ class Encoding:
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the features."""
+        """Names of all features, in their order."""
         return [name for column in self.features for name in column.feature_names]
 
     def encoded(self, table: Table) -> FloatArray:
         """Return the features of all rows, shape (l, d).
 
-        Categories that were not there in training are 0 in all features of their column, with a
-        warning.
+        A category that does not occur in the training rows is encoded as 0 in all features of its
+        column, and a warning is issued.
 
         Raises
         ------
         ValueError, TypeError
-            If a column or a cell is missing, or is not what it was in training.
+            If a column or a cell is missing, or a column of numbers holds text.
         """
         missing = [column.name for column in self.features if column.name not in table.columns]
         if missing:
@@ -96,7 +97,7 @@ class Encoding:
         return np.hstack([column.features(table) for column in self.features])
 
     def content(self) -> dict[str, Any]:
-        """Return what a JSON file says about them."""
+        """Return the encoding as a mapping that JSON can hold."""
         features = [
             {"name": column.name}
             | ({} if column.categories is None else {"categories": list(column.categories)})
@@ -106,7 +107,7 @@ class Encoding:
 
     @classmethod
     def of_content(cls, content: Mapping[str, Any]) -> "Encoding":
-        """Return what `content` has written; of anything else, an exception."""
+        """Return the encoding that `content` has written; anything else raises an exception."""
         features = []
         for column in content["features"]:
             categories = column.get("categories")
@@ -120,12 +121,12 @@ class Encoding:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """What a file of training rows holds.
+    """Content of a file of training rows.
 
     Attributes
     ----------
     X
-        Features, shape (l, d), an array or sparse.
+        Features, shape (l, d), as an array or a sparse matrix.
     y
         Labels, shape (l,).
     scores
@@ -133,9 +134,10 @@ class Samples:
     groups
         Group of each row, shape (l,), or None.
     columns
-        How the features came from a table; None for LIBSVM's format, which has no names.
+        Encoding that has turned a table into features; None for LIBSVM's format, which has no
+        named columns.
     lines
-        Line of each row in a CSV file, or None.
+        Line number of each row in a CSV file, or None.
     """
 
     X: Any
@@ -155,25 +157,30 @@ def read_samples(
     drop: Sequence[str] = (),
     category: Sequence[str] = (),
 ) -> Samples:
-    """Read training rows.
+    """Read training rows from a file.
 
     Parameters
     ----------
     path
-        The file, in the format that its name tells.
+        Path of the file, whose suffix determines the format.
     target
-        Column with the labels; needed for a table.
+        Name of the column with the labels; required for a table.
     score, group
-        Columns with a score and with the group of each row, which are then no features.
+        Names of the columns with a score and with the group of each row. These columns are not
+        used as features.
     drop
-        Columns that are not used.
+        Names of columns that are not used.
     category
-        Columns of categories although they may look like numbers.
+        Names of columns that hold categories even if these look like numbers.
+
+    Returns
+    -------
+    The rows with their labels, and with scores and groups if columns are named for them.
 
     Raises
     ------
     ValueError, TypeError, OSError, ImportError
-        If the file cannot be read, or does not hold what is asked for.
+        If the file cannot be read, or lacks a column that is named.
     """
     named = {"target": target, "score": score, "group": group, "drop": drop, "category": category}
     if file_format(path) == "libsvm":
@@ -182,7 +189,7 @@ def read_samples(
             raise ArgumentError(
                 given[0],
                 "must not be given for a file in LIBSVM's format, which has no named columns, got "
-                f"{named[given[0]]!r}. (Tables are called .csv, .tsv or .parquet.)",
+                f"{named[given[0]]!r}. The name of a table ends in .csv, .tsv or .parquet.",
             )
         X, y = read_libsvm(path)
         return Samples(X, _checked_labels(y, f"labels of {path}"))
@@ -209,8 +216,8 @@ def read_samples(
         raise ArgumentError(
             "drop",
             "''.",
-            f"the columns of {table.source} must have names, got one without (an index?). Give it "
-            "a name, or",
+            f"the columns of {table.source} must have names, got one without a name, perhaps an "
+            "index. Name it, or leave it out with",
         )
     other = [name for name in (target, score, group, *drop) if name is not None]
     y = _checked_labels(table.labels(target), f"column {target!r} of {table.source}")
@@ -219,7 +226,7 @@ def read_samples(
     ]
     if not features:
         raise ValueError(
-            f"{table.source} must have a column for features, got none but {listed(other)}."
+            f"{table.source} must have a column for features, got only {listed(other)}."
         )
     columns = Encoding(target, tuple(features))
     return Samples(
@@ -233,7 +240,7 @@ def read_samples(
 
 
 def _fitted_column(table: Table, name: str, is_category: bool) -> EncodedColumn:
-    """Return how a column of training rows becomes features."""
+    """Return the encoding of a column of training rows."""
     if not is_category and table.holds_numbers(name):
         return EncodedColumn(name)
     categories = sorted(set(table.texts(name)))
@@ -270,7 +277,7 @@ def _checked_labels(labels: Array, what: str) -> Array:
     classes = np.unique(labels)
     if not 2 <= len(classes) <= _MOST_CLASSES:
         raise ValueError(
-            f"{what} must be from 2 to {_MOST_CLASSES} classes, got {len(classes)} different "
-            f"values such as {classes.tolist()[0]!r}."
+            f"{what} must hold from 2 to {_MOST_CLASSES} classes, got {len(classes)}, the first of "
+            f"which is {classes.tolist()[0]!r}."
         )
     return labels

@@ -1,4 +1,4 @@
-"""LIBSVM's text formats of rows and of models."""
+"""Read and write LIBSVM's text formats of rows and of models."""
 
 import math
 import re
@@ -17,14 +17,14 @@ from span_hpo.io.tables import opened, shown_cell, whole_labels
 from span_hpo.kernels import LIBSVM_KERNELS
 from span_hpo.runtime import Array, FloatArray
 
-_MOST_ENTRIES = 10**9  # of support vectors in a file that is believed
-_MOST_FEATURES = 10**7  # of a LIBSVM file that is believed
-_DENSE_SHARE = 0.25  # of entries that are not 0, from which a LIBSVM file is held as an array
+_MOST_ENTRIES = 10**9  # largest number of entries of all support vectors that is accepted
+_MOST_FEATURES = 10**7  # largest number of a feature that is accepted
+_DENSE_SHARE = 0.25  # share of nonzero entries from which features are kept as a dense array
 _LIBSVM_LINE = re.compile(r"[^\s:]+(\s+[^\s:]+:[^\s:]+)*\s*$")
 
 
 def libsvm_entries(X: Any) -> Iterator[list[str]]:
-    """Yield the entries of each row that are not 0, as LIBSVM writes them: 3:0.5."""
+    """Yield the nonzero entries of each row as LIBSVM writes them, such as 3:0.5."""
     rows = sparse.csr_array(X)
     rows.sum_duplicates()
     for start, end in pairwise(rows.indptr.tolist()):
@@ -34,7 +34,7 @@ def libsvm_entries(X: Any) -> Iterator[list[str]]:
 
 @dataclass(frozen=True, eq=False)
 class LibsvmModel:
-    """The parts of a model that LIBSVM's text format holds; see `Predictor` for each of them."""
+    """The parts of a model that LIBSVM's text format holds; `Predictor` describes each of them."""
 
     kernel: str
     kernel_parameters: dict[str, float]
@@ -52,7 +52,7 @@ class LibsvmModel:
         lines += [
             f"nr_class {len(self.labels)}",
             f"total_sv {self.support_vectors.shape[0]}",
-            # In the file a positive value is a vote for the first class.
+            # In the file, a positive decision value is a vote for the first class.
             "rho " + " ".join(repr(float(offset)) for offset in self.offsets),
             "label " + " ".join(str(label) for label in self.labels),
             "nr_sv " + " ".join(str(count) for count in self.n_support),
@@ -75,12 +75,12 @@ class LibsvmModel:
         source
             Name of the file, for messages.
         n_features
-            Number of features; by default the highest that a support vector uses.
+            Number of features; by default the highest number of a feature that is used.
 
         Raises
         ------
         ValueError
-            If the file is damaged, or holds another kind of model.
+            If the file is damaged, or holds a model of another kind.
         """
         lines = iter(text.splitlines())
         header = _header(lines, source)
@@ -94,13 +94,13 @@ class LibsvmModel:
     def _of_parts(
         cls, kernel: str, header: dict[str, str], lines: Iterator[str], n_features: int | None
     ) -> "LibsvmModel":
-        """Return the model of a header and the lines of its support vectors."""
+        """Return the model that a header and the lines of its support vectors describe."""
         labels = np.array([int(label) for label in header["label"].split()])
         rows = [_support_vector(line, len(labels) - 1) for line in lines if line.strip()]
         if len(rows) != int(header["total_sv"]):
-            raise ValueError(f"{len(rows)} of {header['total_sv']} support vectors")
+            raise ValueError(f"it holds {len(rows)} of {header['total_sv']} support vectors")
         if len(labels) != int(header["nr_class"]):
-            raise ValueError(f"{len(labels)} labels of {header['nr_class']} classes")
+            raise ValueError(f"it has {len(labels)} labels for {header['nr_class']} classes")
         return cls(
             kernel=kernel,
             kernel_parameters={
@@ -115,12 +115,12 @@ class LibsvmModel:
 
 
 def damaged_model(source: str, fault: Exception) -> ValueError:
-    """Return the error about a model file that is not whole."""
+    """Return the error that reports a damaged model file."""
     return ValueError(f"{source} must be a whole LIBSVM model, got a damaged one: {fault}.")
 
 
 def _header(lines: Iterator[str], source: str) -> dict[str, str]:
-    """Return the lines before the support vectors, by name."""
+    """Return the lines before the support vectors as a mapping of names to values."""
     header: dict[str, str] = {}
     for line in lines:
         if line.strip() == "SV":
@@ -131,7 +131,7 @@ def _header(lines: Iterator[str], source: str) -> dict[str, str]:
 
 
 def _kernel_of(header: dict[str, str], source: str) -> str:
-    """Return our name of the kernel in a header."""
+    """Return the name that the package gives to the kernel of a header."""
     svm_type, wanted = header.get("svm_type", "none"), header.get("kernel_type", "none")
     if svm_type != "c_svc":
         raise ValueError(f"{source} must hold a model of type c_svc, got {svm_type!r}.")
@@ -155,11 +155,11 @@ def _support_vector(line: str, count: int) -> tuple[list[float], dict[int, float
 
 
 def _dense(rows: list[dict[int, float]], n_features: int | None) -> FloatArray:
-    """Return the entries of support vectors as an array."""
+    """Return the entries of support vectors as a dense array."""
     used = max([0, *(j for entries in rows for j in entries)])
     width = used if n_features is None else n_features
     if not used <= width <= _MOST_ENTRIES // max(1, len(rows)):
-        raise ValueError(f"{used} features where {width} are wanted")
+        raise ValueError(f"its support vectors use {used} features where {width} are wanted")
     vectors = np.zeros((len(rows), width))
     for i, entries in enumerate(rows):
         vectors[i, [j - 1 for j in entries]] = list(entries.values())
@@ -172,18 +172,20 @@ def read_libsvm(path: str | Path, n_features: int | None = None) -> tuple[Any, A
     Parameters
     ----------
     path
-        The file.
+        Path of the file.
     n_features
-        Least number of features; there may be more. By default as many as are used.
+        Smallest number of features to return, even if the file uses fewer. By default, the number
+        of features is the highest one in the file.
 
     Returns
     -------
-    Features, sparse or, if a good part of the entries is not 0, an array; labels.
+    Features, shape (l, d), as a sparse matrix, or as an array if at least a quarter of the entries
+    is nonzero; and labels, shape (l,).
 
     Raises
     ------
     ValueError, OSError
-        If the file cannot be read.
+        If the file cannot be read, or is not in LIBSVM's format.
     """
     with opened(Path(path), "rb") as file:
         content = file.read()
@@ -208,13 +210,13 @@ def read_libsvm(path: str | Path, n_features: int | None = None) -> tuple[Any, A
 
 
 def _libsvm_fault(content: bytes, path: str | Path, error: Exception | None) -> str:
-    """Return which line of a LIBSVM file is wrong."""
-    wanted = "must be a label and features such as 3:0.5, numbered from 1"
+    """Return a message that names the first wrong line of a LIBSVM file."""
+    wanted = "must hold a label and features such as 3:0.5, numbered from 1"
     for number, line in enumerate(content.splitlines(), start=1):
         text = line.decode("utf-8", "replace").partition("#")[0].strip()
         if text and not _is_libsvm_line(text):
             return f"line {number} of {path} {wanted}, got {shown_cell(text)}."
-    return f"{path} {wanted}, in every line: {error}."
+    return f"{path} {wanted}, in every line, got other text: {error}."
 
 
 def _is_libsvm_line(text: str) -> bool:

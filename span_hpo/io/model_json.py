@@ -1,4 +1,4 @@
-"""Parts of a model as JSON holds them."""
+"""Convert the parts of a model to values that JSON can hold, and back."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from scipy import sparse
 
 
 def written_vectors(vectors: Any) -> Any:
-    """Return support vectors as JSON has them: rows, or the parts of a sparse matrix."""
+    """Return support vectors for JSON: as rows, or as the parts of a sparse matrix."""
     if not sparse.issparse(vectors):
         return vectors.tolist()
     return {
@@ -19,7 +19,7 @@ def written_vectors(vectors: Any) -> Any:
 
 
 def read_vectors(content: Any) -> Any:
-    """Return what `written_vectors` has written, or raise a ValueError."""
+    """Return the support vectors that `written_vectors` has written, or raise a ValueError."""
     if not isinstance(content, dict):
         return np.array(content, dtype=float)
     vectors = sparse.csr_array(
@@ -35,9 +35,7 @@ def read_vectors(content: Any) -> Any:
 
 
 def plain_number(value: Any) -> Any:
-    """Return NumPy's numbers as plain ones, for JSON."""
+    """Return a number of NumPy as a plain one, which JSON can hold."""
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(
-        f"`parameters` and labels must be numbers and text, got {type(value).__name__}."
-    )
+    raise TypeError(f"`parameters` and labels must be numbers or text, got {type(value).__name__}.")

@@ -1,4 +1,4 @@
-"""A fitted model as a file: LIBSVM's text format, or JSON; both load without pickle."""
+"""Keep a fitted model in a file, as JSON or in LIBSVM's text format, without pickle."""
 
 import json
 import math
@@ -24,7 +24,7 @@ from span_hpo.solver import n_pairs_of, pairs_of, voted
 
 FORMAT = "span_hpo model"
 VERSION = 1
-_PREDICTED_AT_ONCE = 2**24  # entries of a kernel matrix: rows are predicted block by block
+_PREDICTED_AT_ONCE = 2**24  # largest number of kernel values that a prediction holds at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,28 +34,43 @@ class Predictor:
     Attributes
     ----------
     kernel
-        "rbf", "linear" or "poly".
+        Name of the kernel: "rbf", "linear" or "poly".
     kernel_parameters
-        ``gamma``, ``coef0`` and ``degree``, as far as the kernel has them.
+        Values of ``gamma``, ``coef0`` and ``degree``, as far as the kernel has them.
     labels
-        The labels of the classes, in the order of their votes: a tie goes to the first.
+        Labels of the classes, shape (k,). A tie of votes goes to the first of them.
     support_vectors
-        Shape (n, d), class by class; an array, or sparse in compressed rows.
+        Support vectors, shape (n, d), class by class; an array, or sparse in compressed rows.
     n_support
         Number of support vectors of each class.
     coefficients
         ``y_i alpha_i`` in the fits with the other classes, shape (k - 1, n), in LIBSVM's order.
     offsets
-        Of the fits of all pairs, shape (k (k - 1) / 2,). A positive decision value is a vote for
-        the second class of its pair.
+        Offsets of the fits of all pairs, shape (k (k - 1) / 2,). A positive decision value is a
+        vote for the second class of its pair.
     parameters
         Hyperparameters that led to the model, for the record.
     scaling
-        Applied to features before prediction, if there is any.
+        Scaling of the features before prediction, or None.
     sigmoids
         Calibration of every pair of classes, for `predict_proba`, or None.
     columns
-        How the features come from a table, if the model was fitted to one.
+        Encoding of the table that the model was fitted to, or None.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from span_hpo import Predictor
+    >>> X, y = load_iris(return_X_y=True)
+    >>> predictor = Predictor.from_svc(SVC(C=2.0, gamma=0.5).fit(X, y))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     predictor.save(Path(folder) / "model.json")
+    ...     loaded = Predictor.load(Path(folder) / "model.json")
+    >>> loaded.predict(X[::50]).tolist()
+    [0, 1, 2]
     """
 
     kernel: str
@@ -80,7 +95,7 @@ class Predictor:
         sigmoids: Sequence[PlattSigmoid] | None = None,
         columns: Encoding | None = None,
     ) -> "Predictor":
-        """Take over a fitted ``SVC``.
+        """Return the predictor of a fitted ``SVC``.
 
         Parameters
         ----------
@@ -88,29 +103,32 @@ class Predictor:
             A fitted ``sklearn.svm.SVC`` with kernel "rbf", "linear" or "poly" and a number as its
             `gamma`, such as `SpanObjective.fit_model` returns.
         parameters
-            Hyperparameters to be kept with the model.
+            Hyperparameters to keep with the model.
         scaler
             The fitted ``MinMaxScaler``, ``MaxAbsScaler`` or ``StandardScaler`` of the features, if
             there was one.
         sigmoids, columns
-            Calibration, and how the features come from a table; see `SpanSVC.as_predictor`.
+            Calibration of every pair of classes, and encoding of a table; `SpanSVC.as_predictor`
+            has both.
 
         Raises
         ------
         ValueError, TypeError
-            If the kernel or the scaler is another one.
+            If the model or the scaler cannot be kept in a file.
         """
         if svc.kernel not in LIBSVM_KERNELS:
             raise ValueError(
                 f"`svc` must have one of the kernels {sorted(LIBSVM_KERNELS)}, got {svc.kernel!r}."
             )
         if svc.break_ties:
-            raise ValueError("`svc` must not have `break_ties`: the files cannot say that.")
+            raise ValueError(
+                "`svc` must not have `break_ties`, which model files cannot hold, got True."
+            )
         values = {name: getattr(svc, name) for name in LIBSVM_KERNELS[svc.kernel].parameter_names()}
         for name, value in values.items():
             if isinstance(value, str):
                 raise ValueError(f"`svc` must have a number as `{name}`, got {value!r}.")
-        # scikit-learn turns the sign for two classes, so that positive means the second.
+        # scikit-learn flips the sign for two classes, so that positive means the second.
         sign = 1.0 if len(svc.classes_) == 2 else -1.0
         vectors, coefficients = svc.support_vectors_, svc.dual_coef_
         if sparse.issparse(vectors):
@@ -132,7 +150,7 @@ class Predictor:
         )
 
     def features(self, X: Any) -> Any:
-        """Return the features that the model is a function of: encoded and scaled.
+        """Return the encoded and scaled features, on which the model works.
 
         Parameters
         ----------
@@ -168,7 +186,7 @@ class Predictor:
         return (features - self.scaling.shift) * self.scaling.factor
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return decision values, shape (l,) of two classes, else one column for each pair.
+        """Return decision values, shape (l,) for two classes, else one column for each pair.
 
         Parameters
         ----------
@@ -193,8 +211,8 @@ class Predictor:
         values = np.empty((K.shape[0], len(self.offsets)))
         for column, (first, second) in enumerate(pairs_of(len(self.labels))):
             own, other = slice(*ends[first : first + 2]), slice(*ends[second : second + 2])
-            # Row c - 1 of the coefficients is for the fit with class c, for classes before c; for
-            # those after it, row c.
+            # A class before c has its coefficients of the fit with c in row c - 1, and a class
+            # after c in row c.
             values[:, column] = (
                 K[:, own] @ self.coefficients[second - 1, own]
                 + K[:, other] @ self.coefficients[first, other]
@@ -203,7 +221,7 @@ class Predictor:
         return values
 
     def predict(self, X: Any) -> Array:
-        """Return the label of each row; `X` as in `features`."""
+        """Return the label of each row; `features` describes `X`."""
         return self.labels_of(self.decision_function(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -222,21 +240,21 @@ class Predictor:
         return labels
 
     def probabilities_of(self, values: FloatArray) -> FloatArray:
-        """Return the probabilities that decision values lead to; see `predict_proba`."""
+        """Return the probabilities of all classes for decision values; see `predict_proba`."""
         if self.sigmoids is None:
             raise ValueError(
-                "`predict_proba` needs a calibrated model, such as SpanSVC.as_predictor makes."
+                "`predict_proba` needs a calibrated model, such as SpanSVC.as_predictor returns."
             )
         return class_probabilities(self.sigmoids, values, self._elected(values))
 
     def _elected(self, values: FloatArray) -> IndexArray:
-        """Return the number of the class that decision values elect."""
+        """Return the index of the class that the decision values of each row elect."""
         if values.ndim == 1:
             return (values >= 0).astype(int)
         return voted(np.full(len(values), -1), values)
 
     def save(self, path: str | Path) -> None:
-        """Write all that the model has as JSON."""
+        """Write the whole model as JSON."""
         content = {
             "format": FORMAT,
             "version": VERSION,
@@ -268,7 +286,7 @@ class Predictor:
         Raises
         ------
         ValueError
-            If the file is damaged, or something else.
+            If the file is damaged, or does not hold a model.
         """
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -277,7 +295,9 @@ class Predictor:
                 f"{path} must be a model in JSON, got a damaged file: {error}."
             ) from error
         if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise ValueError(f"{path} must be a model that Predictor.save has written.")
+            raise ValueError(
+                f"{path} must be a model that Predictor.save has written, got other JSON."
+            )
         if content.get("version") != VERSION:
             raise ValueError(
                 f"{path} must have version {VERSION} of the format, got {content.get('version')!r}."
@@ -316,7 +336,7 @@ class Predictor:
         return model
 
     def widened(self, n_features: int) -> "Predictor":
-        """Return the model for more features, of which its support vectors have none."""
+        """Return the model for more features, which are 0 in all of its support vectors."""
         vectors = sparse.csr_array(self.support_vectors)
         vectors.resize(vectors.shape[0], n_features)
         is_sparse = sparse.issparse(self.support_vectors)
@@ -324,7 +344,7 @@ class Predictor:
 
     @property
     def libsvm_labels(self) -> IndexArray:
-        """What LIBSVM's format calls the classes: their labels, or 0, 1, ... in their order."""
+        """Labels of the classes in LIBSVM's format: their own if whole, else 0, 1, ... in order."""
         labels = np.arange(len(self.labels))
         if self.labels.dtype.kind in "iuf" and (np.abs(self.labels.astype(float)) < 2**31).all():
             whole = self.labels.astype(np.int64)
@@ -332,9 +352,9 @@ class Predictor:
         return labels
 
     def save_libsvm(self, path: str | Path) -> None:
-        """Write the model in LIBSVM's text format, which knows neither scaling nor parameters.
+        """Write the model in LIBSVM's text format, which holds neither scaling nor parameters.
 
-        Labels that are not whole numbers of 32 bits are written as `libsvm_labels`.
+        Labels are written as in `libsvm_labels`.
         """
         model = LibsvmModel(
             kernel=self.kernel,
@@ -354,14 +374,14 @@ class Predictor:
         Parameters
         ----------
         path
-            The file.
+            Path of the file.
         n_features
-            Number of features; by default the highest that a support vector uses.
+            Number of features; by default the highest number of a feature that is used.
 
         Raises
         ------
         ValueError
-            If the file is damaged, or holds another kind of model.
+            If the file is damaged, or holds a model of another kind.
         """
         try:
             text = Path(path).read_text(encoding="utf-8")

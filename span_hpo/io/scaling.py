@@ -1,4 +1,4 @@
-"""What happens to features before they reach a model."""
+"""Describe the scaling of features, so that a model file can hold it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,12 +10,22 @@ from span_hpo.runtime import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """What happened to the features before the fit: ``(x - shift) * factor``.
+    """Linear scaling of the features before a fit, ``(x - shift) * factor``.
 
     Attributes
     ----------
-    shift, factor
-        One number for each feature.
+    shift
+        Number that is subtracted from each feature, shape (d,).
+    factor
+        Number by which each shifted feature is multiplied, shape (d,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from span_hpo import Scaling
+    >>> scaling = Scaling(shift=np.array([1.0, 0.0]), factor=np.array([0.5, 2.0]))
+    >>> ((np.array([[3.0, 4.0]]) - scaling.shift) * scaling.factor).tolist()
+    [[1.0, 8.0]]
     """
 
     shift: FloatArray
@@ -23,14 +33,16 @@ class Scaling:
 
 
 def scaling_of(scaler: Any, count: int) -> Scaling:
-    """Return what a fitted scaler of scikit-learn does to so many features."""
+    """Return the scaling of `count` features that a fitted scaler of scikit-learn applies."""
     if getattr(scaler, "n_features_in_", count) != count:
         raise ValueError(
             f"`scaler` must scale the {count} features of the model, got {scaler.n_features_in_}."
         )
     if hasattr(scaler, "min_"):  # MinMaxScaler: x * scale_ + min_
         if scaler.clip:
-            raise ValueError("`scaler` must not clip: that is not a scaling.")
+            raise ValueError(
+                "`scaler` must not clip, because clipping is not linear, got clip=True."
+            )
         return Scaling(-scaler.min_ / scaler.scale_, np.asarray(scaler.scale_, dtype=float))
     if hasattr(scaler, "with_mean") and hasattr(scaler, "scale_"):  # StandardScaler
         shift = scaler.mean_ if scaler.with_mean else np.zeros(count)

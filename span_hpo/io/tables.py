@@ -1,4 +1,4 @@
-"""Files of rows: CSV, Parquet and LIBSVM's format; columns of text become columns of 0 and 1."""
+"""Read tables from CSV and Parquet files, and check their cells."""
 
 import bz2
 import csv
@@ -22,22 +22,22 @@ from span_hpo.runtime import LARGEST_WHOLE, ArgumentError, Array, FloatArray
 _SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 _DELIMITERS = ",;\t|"
-_MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})  # in any case of letters
-_MOST_SHOWN = 40  # characters of a cell in a message
+_MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})  # texts of missing cells, in lower case
+_MOST_SHOWN = 40  # largest number of characters of a cell that a message shows
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Named columns of numbers or text, as they were read.
+    """Named columns of numbers or text, as they were read from a file.
 
     Attributes
     ----------
     columns
-        Arrays of shape (l,) by name: numbers, or objects of which some may be missing.
+        Arrays of shape (l,) by name: numbers, or objects, some of which may be missing values.
     source
-        What messages call it.
+        Name of the table in messages.
     lines
-        Line of each row in a text file, or None.
+        Line number of each row in a text file, or None.
     """
 
     columns: Mapping[str, Array]
@@ -46,7 +46,7 @@ class Table:
 
     @classmethod
     def of(cls, frame: Any) -> "Table":
-        """Take over a DataFrame, or a mapping of names to columns."""
+        """Return the table of a DataFrame, or of a mapping of names to columns."""
         names = frame.columns if hasattr(frame, "columns") else frame
         return cls({str(name): np.asarray(frame[name]) for name in names}, "`X`")
 
@@ -54,7 +54,7 @@ class Table:
         return len(next(iter(self.columns.values()), ()))
 
     def place(self, row: int, name: str) -> str:
-        """Return where a cell is, counted as an editor does."""
+        """Return where a cell is, with lines and rows counted from 1."""
         where = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
         return f"{where}, column {name!r} of {self.source}"
 
@@ -87,12 +87,12 @@ class Table:
         return numbers
 
     def holds_numbers(self, name: str) -> bool:
-        """Tell whether a column holds numbers, not text.
+        """Return whether a column holds numbers rather than text.
 
         Raises
         ------
         ValueError
-            If it holds both, or a cell is missing.
+            If the column holds both, or a cell is missing.
         """
         cells = self._present(name)
         is_number = np.array([not math.isnan(_number(cell)) for cell in cells], dtype=bool)
@@ -102,18 +102,18 @@ class Table:
         raise ArgumentError(
             "category",
             "if it holds categories.",
-            f"{self.place(row, name)} must be a number like others of its column, got "
+            f"{self.place(row, name)} must be a number like the others of its column, got "
             f"{shown_cell(cells[row])}. Name the column in",
         )
 
     def labels(self, name: str) -> Array:
-        """Return a column as labels: whole numbers, or text."""
+        """Return a column as labels: whole numbers if all of them are, and text otherwise."""
         cells = self._present(name)
         numbers = whole_labels(np.array([_number(cell) for cell in cells], dtype=float))
         return numbers if numbers.dtype.kind == "i" else np.array([str(cell) for cell in cells])
 
     def _present(self, name: str) -> list[Any]:
-        """Return the cells of a column, none of which is missing."""
+        """Return the cells of a column, or raise if one of them is missing."""
         if name not in self.columns:
             raise ValueError(
                 f"{self.source} must have a column {name!r}, got {listed(self.columns)}."
@@ -141,7 +141,7 @@ class Table:
 
 
 def file_format(path: str | Path) -> str:
-    """Return the format that the name of a file tells; LIBSVM's if it tells none."""
+    """Return the format that the suffix of a file stands for, by default LIBSVM's."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     if suffixes and suffixes[-1] in _OPENERS:
         suffixes.pop()
@@ -154,7 +154,7 @@ def read_table(path: str | Path) -> Table:
     Raises
     ------
     ValueError, OSError, ImportError
-        If the file cannot be read.
+        If the file cannot be read, or has no rows.
     """
     table = _read_csv(Path(path)) if file_format(path) == "csv" else _read_parquet(Path(path))
     if not table.columns:
@@ -165,7 +165,7 @@ def read_table(path: str | Path) -> Table:
 
 
 def whole_labels(numbers: FloatArray) -> Array:
-    """Return labels as whole numbers if that is what they are, else as text."""
+    """Return labels as integers if all of them are whole numbers, and as text otherwise."""
     whole = np.abs(numbers) < LARGEST_WHOLE
     if whole.all() and (numbers == np.round(numbers)).all():
         return numbers.astype(np.int64)
@@ -207,7 +207,7 @@ def _read_parquet(path: Path) -> Table:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
         raise ImportError("Parquet files need pyarrow: pip install 'span-hpo[parquet]'.") from error
-    with path.open("rb"):  # a missing file is told as any other
+    with path.open("rb"):  # a missing file raises the same error as in other formats
         pass
     try:
         table = parquet.ParquetFile(path).read()
@@ -223,7 +223,7 @@ def _read_parquet(path: Path) -> Table:
 
 
 def _kind(column: Any) -> Any:
-    """Return the type of array for a column of Parquet: objects where cells may be missing."""
+    """Return the array type of a column of Parquet: objects where cells may be missing."""
     kind = str(column.type)
     if column.null_count or not re.fullmatch(r"u?int\d+|float|double|halffloat|bool", kind):
         return object
@@ -231,7 +231,7 @@ def _kind(column: Any) -> Any:
 
 
 def _check_names(names: Sequence[str], path: Path) -> None:
-    """Raise unless the columns have names that differ."""
+    """Raise unless the first line holds names, each of them once."""
     if not names or not any(names):
         raise ValueError(f"the first line of {path} must name the columns, got an empty one.")
     if all(math.isfinite(_number(name)) for name in names):
@@ -240,18 +240,20 @@ def _check_names(names: Sequence[str], path: Path) -> None:
         )
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"the columns of {path} must have different names, got two {name!r}.")
+            raise ValueError(
+                f"the columns of {path} must have different names, got {name!r} twice."
+            )
 
 
 @contextmanager
 def opened(path: Path, mode: str, **options: Any) -> Iterator[IO[Any]]:
-    """Open a file, also a compressed one."""
+    """Open a file, which may be compressed."""
     opener = _OPENERS.get(path.suffix.lower(), open)
     with opener(path, mode, **options) as file:
         try:
             yield file
         except (EOFError, OSError, zlib.error) as error:
-            raise ValueError(f"{path} must be a whole file: {error}.") from error
+            raise ValueError(f"{path} must be a whole file, got a damaged one: {error}.") from error
 
 
 def _has_no_value(cell: Any) -> bool:
@@ -259,7 +261,7 @@ def _has_no_value(cell: Any) -> bool:
 
 
 def _number(cell: Any) -> float:
-    """Return the number that a cell holds, NaN if it holds none."""
+    """Return the number that a cell holds, or NaN if it holds none."""
     if isinstance(cell, bool):
         return math.nan
     try:
@@ -271,9 +273,9 @@ def _number(cell: Any) -> float:
 
 
 def category_text(cell: Any) -> str:
-    """Return a cell as the text of a category, which 1 and 1.0, or true and TRUE, share.
+    """Return a cell as the text of a category; 1 and 1.0, or true and TRUE, are the same category.
 
-    A program that reads a CSV file may have turned them into numbers.
+    A program that has read a CSV file may have turned its categories into numbers.
     """
     number = _number(cell)
     if math.isfinite(number):
@@ -284,12 +286,12 @@ def category_text(cell: Any) -> str:
 
 
 def shown_cell(cell: Any) -> str:
-    """Return how a message shows a cell: its beginning, if it is long."""
+    """Return a cell as messages show it: only its beginning if it is long."""
     text = repr(cell)
     return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "..."
 
 
 def listed(names: Any) -> str:
-    """Return names as a list of which the end may be left out."""
+    """Return names as a list, which is cut off after 20 of them."""
     shown = [repr(name) for name in names]
     return ", ".join(shown[:20]) + (f" and {len(shown) - 20} more" if len(shown) > 20 else "")
