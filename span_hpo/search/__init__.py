@@ -1,4 +1,4 @@
-"""The words that all adapters share."""
+"""Share names, budgets and written hyperparameters among all adapters."""
 
 from span_hpo.search.budgets import DEFAULT_BUDGETS, budgets_to_all_rows
 from span_hpo.search.names import PRUNERS, SAMPLERS, SCHEDULERS, SEARCHES

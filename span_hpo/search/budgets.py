@@ -1,28 +1,32 @@
-"""Budgets: the numbers of rows on which a trial is evaluated before it may be stopped."""
+"""Check budgets, the numbers of rows on which a trial is evaluated before it may be stopped."""
 
 from collections.abc import Sequence
 
 from span_hpo.objective import SpanObjective
 from span_hpo.runtime import ArgumentError
 
-DEFAULT_BUDGETS = (0.125, 0.25, 0.5, 1.0)  # shares of the rows
+DEFAULT_BUDGETS = (0.125, 0.25, 0.5, 1.0)  # default budgets, as shares of the rows
 
 
 def budgets_to_all_rows(objective: SpanObjective, budgets: Sequence[float]) -> tuple[int, ...]:
-    """Return increasing numbers of rows that end with all of them.
+    """Return budgets as increasing numbers of rows that end with all rows.
 
     Parameters
     ----------
     objective
-        What is evaluated.
+        Objective that is evaluated on the rows.
     budgets
         Numbers of rows, or shares of all rows.
+
+    Returns
+    -------
+    Number of rows of each budget.
 
     Raises
     ------
     ValueError
-        If they do not increase, do not end with all rows, or the first has too few rows to hold
-        all classes.
+        If the budgets do not increase, do not end with all rows, or begin with too few rows to
+        hold all classes.
     """
     n_rows = objective.budget_rows(budgets)
     if n_rows[-1] != len(objective.data):

@@ -1,9 +1,9 @@
-"""The names by which samplers, pruners, schedulers and searches are chosen, in every adapter.
+"""Name the samplers, pruners, schedulers and searches that users can choose.
 
-Nothing of a framework is imported here, so that the command line can offer the names at once.
+No framework is imported here, so that the command line can list the names without delay.
 """
 
-SAMPLERS = ("tpe", "random", "qmc", "cmaes", "gp")  # of Optuna
-PRUNERS = ("none", "median", "percentile", "halving", "hyperband")  # of Optuna
-SCHEDULERS = ("asha", "hyperband", "median", "pbt")  # of Ray Tune
-SEARCHES = ("optuna", "random", "grid")  # of Ray Tune
+SAMPLERS = ("tpe", "random", "qmc", "cmaes", "gp")  # samplers of Optuna
+PRUNERS = ("none", "median", "percentile", "halving", "hyperband")  # pruners of Optuna
+SCHEDULERS = ("asha", "hyperband", "median", "pbt")  # schedulers of Ray Tune
+SEARCHES = ("optuna", "random", "grid")  # searches of Ray Tune

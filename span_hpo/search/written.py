@@ -1,18 +1,19 @@
-"""Hyperparameters in the words of a storage: options of a `Choice` by their labels."""
+"""Translate hyperparameters for a storage, which knows the options of a `Choice` by labels."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from span_hpo.space import Choice, Params, Space
 
-_PLAIN = (bool, int, float, str)  # what a storage can hold as a category
+_PLAIN = (bool, int, float, str)  # types that a storage can hold as a category
 
 
 def option_labels(part: Choice) -> list[Any]:
-    """Return what options are called outside: themselves, if a storage can tell them apart.
+    """Return the labels of the options in a storage.
 
-    True and 1 are the same to it, and NaN is not even equal to itself. Otherwise, and if they are
-    not plain values, they are called by their position and text.
+    Plain values that a storage can distinguish are their own labels. It cannot distinguish True
+    from 1, and NaN is not even equal to itself. In such a case, and for options that are not plain
+    values, a label consists of the position and the text of its option.
     """
     options = part.options
     plain = all(option is None or isinstance(option, _PLAIN) for option in options)
@@ -22,7 +23,7 @@ def option_labels(part: Choice) -> list[Any]:
 
 
 def _text(option: Any) -> str:
-    """Return the same text for an option in every process."""
+    """Return a text of an option that is the same in every process."""
     text = repr(option)
     if " at 0x" in text:
         text = getattr(option, "__qualname__", type(option).__qualname__)
@@ -30,18 +31,18 @@ def _text(option: Any) -> str:
 
 
 def written_params(space: Space, params: Params) -> dict[str, Any]:
-    """Return parameters in the words of a storage: options by their labels."""
+    """Return hyperparameters as a storage holds them, with options as labels."""
     grid = written_grid(space, {name: [params[name]] for name in space})
     return {name: values[0] for name, values in grid.items()}
 
 
 def written_grid(space: Space, grid: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return lists of values by name in the words of a storage."""
+    """Return lists of values by name as a storage holds them, with options as labels."""
     written = {}
     for name, part in space.items():
         written[name] = grid[name]
         if isinstance(part, Choice):
-            # Options are found by identity: arrays and NaN do not compare.
+            # Options are found by identity, because arrays and NaN cannot be compared.
             positions = {id(option): i for i, option in reversed([*enumerate(part.options)])}
             labels = option_labels(part)
             written[name] = [labels[positions[id(value)]] for value in grid[name]]
@@ -49,21 +50,21 @@ def written_grid(space: Space, grid: Mapping[str, list[Any]]) -> dict[str, list[
 
 
 def read_params(space: Space, written: Params, owner: str) -> dict[str, Any]:
-    """Return the parameters that a storage has in its words.
+    """Return the hyperparameters that a storage holds, with labels replaced by options.
 
     Parameters
     ----------
     space
-        What is searched.
+        Search space of the objective.
     written
-        A value or label for every name.
+        Value or label of every hyperparameter, by name.
     owner
-        Argument that has them, for messages.
+        Name of the argument that holds the hyperparameters, for messages.
 
     Raises
     ------
     ValueError
-        If names or options are not those of the space.
+        If the names or the options are not those of the space.
     """
     if set(written) != set(space):
         raise ValueError(f"`{owner}` must have the parameters {list(space)}, got {list(written)}.")
