@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn that tune themselves."""
+"""Provide estimators for scikit-learn that tune themselves."""
 
 from span_hpo.estimators.learner import LEARNER_SPACE, LEARNER_START, learner, loo_loss
 from span_hpo.estimators.scaling import SCALES, fitted_scaler

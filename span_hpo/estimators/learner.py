@@ -1,4 +1,4 @@
-"""A weighted SVM with three numbers, for tools that search the hyperparameters themselves."""
+"""Provide an SVM with three numbers as hyperparameters, for tools that search these themselves."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,30 +22,34 @@ LEARNER_START = {"C": 1.0, "width": 1.0, "balance": 0.0}
 
 
 def learner(C: float = 1.0, width: float = 1.0, balance: float = 0.0) -> SpanSVC:
-    """Return an estimator whose `fit` is a single fit, because nothing is left to search.
+    """Return an estimator without a search: its `fit` is a single fit.
 
     Parameters
     ----------
     C
-        Cost of a row where the classes are balanced.
+        Cost of a row if all classes have the same number of rows.
     width
-        ``gamma`` of the RBF kernel times the median squared distance of the rows.
+        Product of ``gamma`` of the RBF kernel and the median squared distance of the rows.
     balance
         Exponent of the class weights: a row of class c costs ``C (l / (k l_c))^balance``, where l_c
-        of the l rows are in its class, one of k.
+        of the l rows are in class c, and k is the number of classes.
+
+    Returns
+    -------
+    The estimator, which is not fitted yet.
     """
     return SpanSVC(RelativeRBF(width=width), BalancedCost(C, balance))
 
 
 def loo_loss(model: SpanSVC, metric: str) -> float:
-    """Return a leave-one-out loss of a fitted estimator.
+    """Return the leave-one-out loss of a fitted estimator.
 
     Parameters
     ----------
     model
-        The estimator.
+        Fitted estimator.
     metric
-        Name of the loss.
+        Name of the metric.
     """
     (chosen,) = as_metrics(metric, weighted=False)
     objective = model.objective_
@@ -59,20 +63,20 @@ class RelativeRBF(RBF):
     width: float = 1.0
 
     def bind(self, X: Any) -> RBF:
-        """Return the kernel with its gamma for these rows."""
+        """Return the RBF kernel with the gamma that the width has for these rows."""
         return RBF(gamma=self.width / median_squared_distance(X))
 
 
 @dataclass(frozen=True)
 class BalancedCost:
-    """``C (l / (k l_c))^balance`` for a row of class c, one of k, which has l_c of the l rows."""
+    """Cost ``C (l / (k l_c))^balance`` of a row in class c, one of k, with l_c of the l rows."""
 
     C: float
     balance: float
 
     @property
     def space(self) -> Space:
-        """Nothing is searched here: the tool that uses the learner does that."""
+        """Empty space, because the tool that uses the learner searches the numbers."""
         return {}
 
     def costs(self, data: Dataset, params: Params) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The scaling that an estimator does before its fit."""
+"""Scale the features of an estimator before its fit."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ SCALES = ("minmax", "standard", None)
 
 
 def as_scale(scale: Any) -> str | None:
-    """Return the name of a scaling, or None for none."""
+    """Return the checked name of a scaling, or None for no scaling."""
     if scale not in SCALES:
         raise ValueError(f"`scale` must be one of {list(SCALES)}, got {scale!r}.")
     name: str | None = scale
@@ -17,7 +17,7 @@ def as_scale(scale: Any) -> str | None:
 
 
 def fitted_scaler(scale: str | None, X: Any) -> Any:
-    """Return scikit-learn's scaler of this name for features, or None."""
+    """Return scikit-learn's scaler of this name, fitted to the features, or None."""
     if scale is None:
         return None
     if scale == "standard":

@@ -1,4 +1,4 @@
-"""A scikit-learn classifier that tunes itself: one fit per trial, no folds."""
+"""Provide a scikit-learn classifier that tunes itself with one fit per trial and no folds."""
 
 import copy
 from dataclasses import dataclass, replace
@@ -29,69 +29,90 @@ from span_hpo.weighting import (
     starts_of,
 )
 
-_WEIGHT = "weight of the row"  # a score that no user calls so
-_LARGEST_SEED = 2**31 - 1
+_WEIGHT = "weight of the row"  # name of an internal score, which no user is likely to choose
+_LARGEST_SEED = 2**31 - 1  # upper limit of the seeds of samplers
 
 
-class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not typed
+class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A support vector classifier that chooses its hyperparameters by leave-one-out.
 
-    `fit` searches the hyperparameters with Optuna, one weighted fit per trial. If all of them are
-    fixed, it is that one fit, and Optuna is not needed.
+    `fit` searches the hyperparameters with Optuna, with one weighted fit per trial. If all of them
+    are fixed, nothing is searched, and Optuna is not needed.
 
     Parameters
     ----------
     kernel, weighting, metric, loo_method, tol, max_iter, memory_limit
-        As in `SpanObjective`. Several metrics are not allowed.
+        Arguments of the `SpanObjective` that is minimised. A search needs a single metric.
     n_trials
-        Number of trials; with a `storage`, of all fits of the study.
+        Number of trials. With a `storage`, trials of earlier fits of the study count.
     timeout
-        Seconds after which no further trial begins.
+        Start no trial after this many seconds.
     sampler, pruner
-        Optuna's, or names of theirs (see `span_hpo.integrations.optuna.new_study`); by default
-        "tpe", seeded by `random_state`, and "none".
+        Sampler and pruner of Optuna, or their names (see `span_hpo.integrations.optuna.new_study`);
+        by default "tpe", seeded by `random_state`, and "none".
     budgets
-        Growing numbers or shares of rows at which a pruner may end a trial.
+        Increasing numbers or shares of rows at which a pruner may stop a trial.
     storage, study_name
-        Where the study is kept, so that a later fit goes on with it: Optuna's, the URL of a
-        database or the path of a journal; by default in memory.
+        Storage in which the study is kept under its name, so that a later fit can continue it: a
+        storage of Optuna, the URL of a database or the path of a journal. By default, the study is
+        kept in memory.
     n_jobs
-        Threads that run trials.
+        Number of threads that run trials.
     search
-        Another search than Optuna's, in place of all settings above from `n_trials` on: a function
-        of the `SpanObjective` that returns the chosen hyperparameters.
+        Function that takes the `SpanObjective` and returns the chosen hyperparameters. It replaces
+        the search with Optuna, so that the settings from `n_trials` to `n_jobs` are not used.
     scale
-        What is done to the features, fitted on the training rows: "minmax" (to [0, 1]; sparse
+        How the features are scaled, based on the training rows: "minmax" (to [0, 1]; sparse
         features are divided by their largest absolute value), "standard" or None.
     random_state
-        Seed of the sampler.
+        Random seed of the sampler.
     progress_bar
-        Whether to show one.
+        Show a progress bar.
 
     Attributes
     ----------
     best_params_
-        The hyperparameters that were chosen.
+        Hyperparameters that were chosen by the search.
     best_loss_
-        Their loss: optimistic, since it was selected.
-    loo_, loo_error_, loo_bounds_
-        Leave-one-out result of the chosen model, its error, and what that is proven to lie
-        between.
+        Loss of the chosen hyperparameters, which is optimistic because it was selected.
+    loo_
+        Leave-one-out result of the chosen model.
+    loo_error_
+        Leave-one-out error of the chosen model.
+    loo_bounds_
+        Proven bounds on the exact leave-one-out error of the chosen model.
     suspects_
-        Training rows that the other rows contradict, the most clearly wrong first: likely label
-        errors.
+        Indices of the training rows whose labels the other rows contradict, the most clearly wrong
+        first. These labels are likely errors.
     estimator_
-        The fitted ``SVC``, on scaled features.
+        Fitted ``SVC``, which takes scaled features.
     scaler_
-        The fitted scaler, or None.
+        Fitted scaler, or None.
     n_iter_
-        Iterations of the final fit; of several classes, of the longest.
+        Number of iterations of the final fit; the largest one if there are several classes.
     study_
-        Optuna's study, or None if nothing was searched.
+        Study of Optuna, or None if Optuna was not used.
     objective_
-        What was minimised.
+        Objective that was minimised.
     classes_, n_features_in_, feature_names_in_
-        As in scikit-learn.
+        Labels of the classes, and number and names of the features, as scikit-learn defines them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import RBF, SpanSVC, UniformCost
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SpanSVC(n_trials=5, random_state=0).fit(X, y)
+    >>> sorted(model.best_params_)
+    ['C_0', 'C_1', 'C_2', 'gamma']
+    >>> model.predict(X[::50]).tolist()
+    [0, 1, 2]
+
+    If all hyperparameters are fixed, nothing is searched:
+
+    >>> fixed = SpanSVC(RBF(gamma=1.0), UniformCost(1.0)).fit(X, y)
+    >>> round(fixed.loo_error_, 2)
+    0.04
     """
 
     def __init__(
@@ -160,10 +181,10 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
         y
             Labels, shape (l,), two or more classes.
         sample_weight
-            Factor of each row's cost, and its weight in the metric, shape (l,), at least 0. Rows
-            with weight 0 are left out.
+            Factor of each row's cost, and weight of the row in the metric, shape (l,), at least 0.
+            Rows with weight 0 are left out.
         scores, groups
-            What is known about each row, for the weighting; see `SpanObjective`.
+            Scores and group of each row, for the weighting; see `SpanObjective`.
 
         Returns
         -------
@@ -210,13 +231,13 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
         return self
 
     def predict(self, X: Any) -> Array:
-        """Return the labels of rows."""
+        """Return the predicted label of each row."""
         features = self._features(X)
         labels: Array = self.estimator_.predict(features)
         return labels
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the decision values of rows, as scikit-learn's ``SVC`` does."""
+        """Return the decision values of each row, as scikit-learn's ``SVC`` does."""
         features = self._features(X)
         values: FloatArray = self.estimator_.decision_function(features)
         return values
@@ -224,10 +245,11 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of every class, shape (m, k).
 
-        Platt's sigmoid of the decision values, fitted to the leave-one-out decision values: every
-        training row calibrates, and none its own model. Several classes are coupled from their
-        pairs. Where the most probable class is not the one that is predicted, because calibration
-        has moved the border, it and all that are more probable get the mean.
+        The probabilities are Platt's sigmoids of the decision values. The sigmoids are fitted to
+        leave-one-out values, so that every training row takes part in the calibration, but none is
+        judged by a model that was trained with it. Several classes are coupled from their pairs.
+        Calibration may make other classes more probable than the predicted one; then all of these
+        get the mean of their probabilities.
         """
         features = self._features(X)
         model = self.estimator_
@@ -236,23 +258,23 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
         else:
             of_pairs = copy.copy(model)
             of_pairs.decision_function_shape = "ovo"
-            # Of pairs scikit-learn's values are positive for the first class.
+            # The values that scikit-learn gives for pairs are positive for the first class.
             values = -of_pairs.decision_function(features)
         predicted = np.searchsorted(self.classes_, model.predict(features))
         return class_probabilities(self._sigmoids, values, predicted)
 
     def as_predictor(self, columns: Encoding | None = None) -> Predictor:
-        """Return the fitted model as one that can be kept in a file, with scaling and calibration.
+        """Return the fitted model, with scaling and calibration, in a form that files can hold.
 
         Parameters
         ----------
         columns
-            How the features came from a table, if they did.
+            Encoding of the table that the features come from, or None.
 
         Raises
         ------
         ValueError
-            If the kernel is not rbf, linear or poly.
+            If the kernel is not "rbf", "linear" or "poly".
         """
         check_is_fitted(self)
         return Predictor.from_svc(
@@ -274,7 +296,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
         )
 
     def _kept_rows(self, weight: FloatArray | None, X: Any) -> IndexArray:
-        """Return the rows that take part; of a kernel matrix all stay, some with cost 0."""
+        """Return the rows of the fit; a kernel matrix keeps all rows, some of them with cost 0."""
         if weight is None or self._is_precomputed():
             return np.arange(X.shape[0])
         return rows_of(weight)
@@ -284,7 +306,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
         return None if self._is_precomputed() else fitted_scaler(scale, X)
 
     def _searched_params(self) -> dict[str, Any]:
-        """Return the hyperparameters that a search finds, if there is anything to search."""
+        """Return the hyperparameters that a search finds; none if all of them are fixed."""
         self.study_ = None
         if not self.objective_.space:
             return {}
@@ -297,8 +319,8 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
             from span_hpo.integrations import optuna as adapter
         except ImportError as error:
             raise ImportError(
-                "A search needs Optuna: pip install 'span-hpo[optuna]'. With every hyperparameter "
-                "fixed, as in SpanSVC(RBF(gamma=0.1), UniformCost(1.0)), it is not needed."
+                "A search needs Optuna: pip install 'span-hpo[optuna]'. It is not needed if all "
+                "hyperparameters are fixed, as in SpanSVC(RBF(gamma=0.1), UniformCost(1.0))."
             ) from error
         budgets = self.objective_.budget_rows(self.budgets)
         self.study_ = adapter.new_study(
@@ -321,7 +343,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # not type
 
 
 def sampler_seed(random_state: Any) -> int:
-    """Return the seed of a sampler for a `random_state` of scikit-learn."""
+    """Return the seed of a sampler that follows from a `random_state` of scikit-learn."""
     return int(check_random_state(random_state).randint(_LARGEST_SEED))
 
 
@@ -332,12 +354,12 @@ class _RowWeighted(ComposableWeighting):
     weighting: Weighting
 
     def bind(self, data: Dataset) -> "_RowWeighted":
-        """Return the same for the weighting of these data."""
+        """Return this rule with its weighting bound to the data."""
         return _RowWeighted(bind_to(self.weighting, _without_weight(data)))
 
     @property
     def space(self) -> Space:
-        """The parameters that are searched."""
+        """Hyperparameters that are searched."""
         return self.weighting.space
 
     def costs(self, data: Dataset, params: Params) -> FloatArray:
@@ -346,12 +368,12 @@ class _RowWeighted(ComposableWeighting):
         return costs * data.score(_WEIGHT)
 
     def starts(self, data: Dataset) -> list[dict[str, Any]]:
-        """Return the guesses of the weighting."""
+        """Return the starting points of the weighting."""
         return starts_of(self.weighting, _without_weight(data))
 
 
 def _without_weight(data: Dataset) -> Dataset:
-    """Return the data as the user knows them."""
+    """Return the data without the internal score that holds the weights of the rows."""
     scores = {name: values for name, values in data.scores.items() if name != _WEIGHT}
     return replace(data, scores=scores)
 
