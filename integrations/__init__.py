@@ -1,1 +1,1 @@
-"""Adapters that hand a `SpanObjective` to a search framework, one subpackage for each."""
+"""Hand a `SpanObjective` to search frameworks, with one subpackage for each framework."""

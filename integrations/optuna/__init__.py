@@ -1,7 +1,7 @@
-"""Optuna: ``study.optimize(OptunaObjective(objective), n_trials=200)``."""
+"""Search with Optuna, as in ``study.optimize(OptunaObjective(objective), n_trials=200)``."""
 
 try:
-    import optuna as _  # noqa: F401  so that a missing extra is told once, and how to get it
+    import optuna as _  # noqa: F401  imported first, to explain how to install it
 except ImportError as error:
     raise ImportError(
         "span_hpo.integrations.optuna needs Optuna: pip install 'span-hpo[optuna]'."

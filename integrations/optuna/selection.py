@@ -1,4 +1,4 @@
-"""The best trial of a study, and its model."""
+"""Select the best trial of a study, and fit its model."""
 
 import copy
 
@@ -20,20 +20,32 @@ def best_trial(study: Study) -> FrozenTrial:
     Parameters
     ----------
     study
-        A study of an `OptunaObjective` with one metric.
+        Study of an `OptunaObjective` with one metric.
 
     Returns
     -------
-    The trial.
+    Copy of the best trial.
 
     Raises
     ------
     ValueError
-        If the study has several directions or maximises, or no trial that is complete and feasible.
+        If the study has several directions, maximises, or has no trial that is complete and
+        feasible.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.integrations.optuna import best_trial, new_study, search
+    >>> objective = SpanObjective(*load_iris(return_X_y=True))
+    >>> study = new_study(seed=0)
+    >>> search(study, objective, n_trials=5)
+    >>> best_trial(study).value == study.best_value
+    True
     """
     if len(study.directions) > 1:
         raise ValueError(
-            f"`study` must have one direction, got {len(study.directions)}: choose one of "
+            f"`study` must have one direction, got {len(study.directions)}. Choose one of "
             "`study.best_trials`."
         )
     if study.direction != StudyDirection.MINIMIZE:
@@ -52,14 +64,14 @@ def best_trial(study: Study) -> FrozenTrial:
 
 
 def best_model(study: Study, objective: SpanObjective) -> SVC:
-    """Return scikit-learn's ``SVC`` with the hyperparameters of `best_trial`, on all rows.
+    """Return scikit-learn's ``SVC``, fitted to all rows with the hyperparameters of `best_trial`.
 
     Parameters
     ----------
     study
-        A study of an `OptunaObjective` with one metric.
+        Study of an `OptunaObjective` with one metric.
     objective
-        What was searched.
+        Objective whose hyperparameters were searched.
 
     Returns
     -------
@@ -68,12 +80,24 @@ def best_model(study: Study, objective: SpanObjective) -> SVC:
     Raises
     ------
     ValueError
-        If the study has no best trial, or not of this objective.
+        If the study has no best trial, or its trials belong to another objective.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.integrations.optuna import best_model, new_study, search
+    >>> X, y = load_iris(return_X_y=True)
+    >>> objective = SpanObjective(X, y)
+    >>> study = new_study(seed=0)
+    >>> search(study, objective, n_trials=5)
+    >>> best_model(study, objective).predict(X[::50]).tolist()
+    [0, 1, 2]
     """
     objective = as_objective(objective)
     return objective.fit_model(params_of(best_trial(study), objective))
 
 
 def _rank(trial: FrozenTrial) -> tuple[float, float, float, int]:
-    assert trial.value is not None  # complete
+    assert trial.value is not None  # a complete trial has a value
     return *model_rank(trial.value, trial.user_attrs), trial.number

@@ -1,4 +1,4 @@
-"""The search space, its grids and its starting points in Optuna's terms."""
+"""Translate the search space, its grids and its starting points into Optuna's terms."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,12 +19,12 @@ from span_hpo.space import Choice, Dimension, Int
 
 
 def as_objective(objective: Any) -> SpanObjective:
-    """Return a `SpanObjective`, also if it is inside an adapter.
+    """Return a `SpanObjective`, which an adapter may contain.
 
     Raises
     ------
     TypeError
-        If there is none.
+        If the argument neither is nor contains a `SpanObjective`.
     """
     found = getattr(objective, "objective", objective)
     if not isinstance(found, SpanObjective):
@@ -38,12 +38,21 @@ def search_space(objective: SpanObjective) -> dict[str, BaseDistribution]:
     Parameters
     ----------
     objective
-        What is searched.
+        Objective whose hyperparameters are searched.
 
     Returns
     -------
-    Distributions by name. Options of a `Choice` that are not plain values are categories called
-    by their position and text.
+    Distributions by name. An option of a `Choice` that is not a plain value becomes a category with
+    the position and the text of the option as its name.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.integrations.optuna import search_space
+    >>> objective = SpanObjective(*load_iris(return_X_y=True))
+    >>> sorted(search_space(objective))
+    ['C_0', 'C_1', 'C_2', 'gamma']
     """
     return {name: _distribution(part) for name, part in as_objective(objective).space.items()}
 
@@ -56,16 +65,29 @@ def grid_sampler(
     Parameters
     ----------
     objective
-        What is searched.
+        Objective whose hyperparameters are searched.
     points
-        Number of values: one number for all names, or a mapping that names every one; see
-        `SpanObjective.grid`.
+        Number of values of every hyperparameter: one number for all, or a mapping of names to
+        numbers; see `SpanObjective.grid`.
     seed
-        Seed of the order.
+        Random seed of the order in which the points are visited.
 
     Returns
     -------
-    The sampler.
+    Sampler of Optuna.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import SpanObjective, UniformCost
+    >>> from span_hpo.integrations.optuna import OptunaObjective, grid_sampler, new_study
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> objective = SpanObjective(*load_iris(return_X_y=True), weighting=UniformCost())
+    >>> study = new_study(sampler=grid_sampler(objective, {"gamma": 3, "C": 2}))
+    >>> study.optimize(OptunaObjective(objective))
+    >>> len(study.trials)
+    6
     """
     objective = as_objective(objective)
     return GridSampler(written_grid(objective.space, objective.grid(points)), seed=seed)
@@ -74,15 +96,29 @@ def grid_sampler(
 def enqueue_defaults(study: Study, objective: SpanObjective) -> None:
     """Let a study begin with `SpanObjective.defaults`.
 
-    Those that it has already are left out, unless they failed, for instance because the process
-    was interrupted.
+    Points that the study has already are left out, unless their trials have failed, for instance
+    because the process was interrupted.
 
     Parameters
     ----------
     study
-        The study.
+        Study that receives the points as its next trials.
     objective
-        What is searched.
+        Objective whose hyperparameters are searched.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.integrations.optuna import enqueue_defaults, new_study
+    >>> objective = SpanObjective(*load_iris(return_X_y=True))
+    >>> study = new_study()
+    >>> enqueue_defaults(study, objective)
+    >>> len(study.trials) == len(objective.defaults())
+    True
+    >>> enqueue_defaults(study, objective)
+    >>> len(study.trials) == len(objective.defaults())
+    True
     """
     objective = as_objective(objective)
     known = [
@@ -97,18 +133,28 @@ def enqueue_defaults(study: Study, objective: SpanObjective) -> None:
 
 
 def suggest_params(trial: BaseTrial, objective: SpanObjective) -> dict[str, Any]:
-    """Let a trial suggest hyperparameters, for a function of your own.
+    """Let a trial suggest hyperparameters, for an objective function of your own.
 
     Parameters
     ----------
     trial
-        The trial.
+        Trial that suggests the values.
     objective
-        What is searched.
+        Objective whose hyperparameters are searched.
 
     Returns
     -------
     A value for every name in the space of the objective.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.integrations.optuna import new_study, suggest_params
+    >>> objective = SpanObjective(*load_iris(return_X_y=True))
+    >>> params = suggest_params(new_study(seed=0).ask(), objective)
+    >>> 0 <= objective.evaluate(params).loss <= 1
+    True
     """
     for name, part in search_space(objective).items():
         if isinstance(part, CategoricalDistribution):
@@ -123,15 +169,15 @@ def suggest_params(trial: BaseTrial, objective: SpanObjective) -> dict[str, Any]
 def params_of(trial: BaseTrial | FrozenTrial, objective: SpanObjective) -> dict[str, Any]:
     """Return the hyperparameters of a trial.
 
-    They differ from ``trial.params`` only where a `Choice` has options that are not plain values,
-    which a trial knows by their position and text.
+    They differ from ``trial.params`` only if a `Choice` has options that are not plain values. A
+    trial holds the position and the text of such an option instead.
 
     Parameters
     ----------
     trial
-        The trial.
+        Trial of the objective.
     objective
-        What is searched.
+        Objective whose hyperparameters are searched.
 
     Returns
     -------
@@ -140,7 +186,19 @@ def params_of(trial: BaseTrial | FrozenTrial, objective: SpanObjective) -> dict[
     Raises
     ------
     ValueError
-        If the trial is not one of this objective.
+        If the trial belongs to another objective.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.integrations.optuna import best_trial, new_study, params_of, search
+    >>> objective = SpanObjective(*load_iris(return_X_y=True))
+    >>> study = new_study(seed=0)
+    >>> search(study, objective, n_trials=5)
+    >>> best = best_trial(study)
+    >>> objective(params_of(best, objective)) == best.value
+    True
     """
     return read_params(as_objective(objective).space, trial.params, "trial")
 
@@ -149,7 +207,7 @@ def _distribution(part: Dimension) -> BaseDistribution:
     if isinstance(part, Choice):
         return CategoricalDistribution(option_labels(part))
     if isinstance(part, Int):
-        # Optuna warns of an end that is no step.
+        # Optuna warns if no step ends at the upper bound.
         last = part.low + (part.high - part.low) // part.step * part.step
         return IntDistribution(part.low, last, log=part.log, step=part.step)
     if part.step is None:

@@ -1,4 +1,4 @@
-"""A whole search: a study, its storage, its defaults, its trials."""
+"""Run a whole search with Optuna: open a storage, create or continue a study, and add trials."""
 
 import contextlib
 import json
@@ -46,30 +46,42 @@ SAMPLER_OF_NAME: dict[str, Callable[..., BaseSampler]] = {
 PRUNER_OF_NAME: dict[str, Callable[[], optuna.pruners.BasePruner]] = {
     "none": NopPruner,
     "median": MedianPruner,
-    "percentile": lambda: PercentilePruner(10.0),  # the best tenth goes on
+    "percentile": lambda: PercentilePruner(10.0),  # stops all trials but the best tenth
     "halving": SuccessiveHalvingPruner,
     "hyperband": HyperbandPruner,
 }
-_SEEDS = 2**32  # of NumPy's random numbers, that samplers use
-# What Optuna raises where a journal is damaged: it replays the lines as they are.
+_SEEDS = 2**32  # number of different seeds that NumPy accepts
+# Errors that Optuna raises for a damaged journal, whose lines it replays without a check.
 _DAMAGED = (ValueError, LookupError, TypeError, AttributeError, AssertionError)
 STORAGE_ERRORS = (OptunaError, SQLAlchemyError)
 _FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 
 
 def as_storage(storage: Any) -> Any:
-    """Return what Optuna takes as a storage.
+    """Return the storage of Optuna that a path or a URL stands for.
 
     Parameters
     ----------
     storage
-        Optuna's own, or the URL of a database, which stay as they are; the path of a file, which
-        becomes a journal; or None, for the memory of this process.
+        Path of a journal, which is created if there is none; URL of a database; storage of Optuna,
+        which is returned as it is; or None for the memory of this process.
+
+    Returns
+    -------
+    Storage of Optuna, or None for the memory of this process.
 
     Raises
     ------
     ValueError
         If the file is not a journal, or the database cannot be opened.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from span_hpo.integrations.optuna import as_storage
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(type(as_storage(f"{folder}/study.journal")).__name__)
+    JournalStorage
     """
     if storage is None or isinstance(storage, BaseStorage):
         return storage
@@ -82,13 +94,39 @@ def as_storage(storage: Any) -> Any:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise ArgumentError(
             "storage",
-            "must be the URL of a database, or a journal of Optuna or a new file, got "
+            "must be the URL of a database, a journal of Optuna or a new file, got "
             f"{storage} ({reason}).",
         ) from error
 
 
 def trial_count(storage: Any, study_name: str) -> int:
-    """Return how many trials a study of this name has in a storage; nothing is made."""
+    """Return the number of trials of a study, without creating a storage or a study.
+
+    Parameters
+    ----------
+    storage
+        Storage of the study; see `as_storage`.
+    study_name
+        Name of the study in the storage.
+
+    Returns
+    -------
+    Number of trials, which is 0 if there is no such study.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.integrations.optuna import new_study, search, trial_count
+    >>> objective = SpanObjective(*load_iris(return_X_y=True))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     journal = f"{folder}/study.journal"
+    ...     study = new_study(storage=journal, study_name="iris", seed=0)
+    ...     search(study, objective, n_trials=3)
+    ...     print(trial_count(journal, "iris"), trial_count(journal, "digits"))
+    3 0
+    """
     is_file = not isinstance(storage, BaseStorage) and "://" not in str(storage)
     if is_file and not Path(storage).exists():
         return 0
@@ -101,13 +139,53 @@ def trial_count(storage: Any, study_name: str) -> int:
 
 
 def delete_study(storage: Any, study_name: str) -> None:
-    """Delete a study with all its trials."""
+    """Delete a study with all its trials.
+
+    Parameters
+    ----------
+    storage
+        Storage of the study; see `as_storage`.
+    study_name
+        Name of the study in the storage.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.integrations.optuna import delete_study, new_study, search, trial_count
+    >>> objective = SpanObjective(*load_iris(return_X_y=True))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     journal = f"{folder}/study.journal"
+    ...     study = new_study(storage=journal, study_name="iris", seed=0)
+    ...     search(study, objective, n_trials=3)
+    ...     delete_study(journal, "iris")
+    ...     print(trial_count(journal, "iris"))
+    0
+    """
     with _quiet():
         optuna.delete_study(study_name=study_name, storage=as_storage(storage))
 
 
 def finished_trials(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
-    """Return the trials that count: complete ones, and those that a pruner has ended."""
+    """Return the finished trials of a study: complete ones, and those that a pruner has stopped.
+
+    Parameters
+    ----------
+    study
+        Study of Optuna.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.integrations.optuna import finished_trials, new_study, search
+    >>> objective = SpanObjective(*load_iris(return_X_y=True))
+    >>> study = new_study(seed=0)
+    >>> search(study, objective, n_trials=4)
+    >>> len(finished_trials(study))
+    4
+    """
     return study.get_trials(deepcopy=False, states=_FINISHED)
 
 
@@ -119,23 +197,38 @@ def new_study(
     study_name: str | None = None,
     seed: int | None = None,
 ) -> optuna.Study:
-    """Return a study that minimises one loss; one that the storage has is continued.
+    """Return a study that minimises one loss, and that continues a study of its name.
 
     Parameters
     ----------
     sampler
-        Optuna's, or "tpe" (the default), "random", "qmc", "cmaes" or "gp".
+        A sampler of Optuna, or the name of one: "tpe" (the default), "random", "qmc", "cmaes" or
+        "gp".
     pruner
-        Optuna's, or "none" (the default), "median", "percentile", "halving" or "hyperband".
-    storage, study_name
-        Where it is kept (see `as_storage`) and how it is called; by default in memory.
+        A pruner of Optuna, or the name of one: "none" (the default), "median", "percentile",
+        "halving" or "hyperband".
+    storage
+        Storage of the study (see `as_storage`); by default the memory of this process.
+    study_name
+        Name of the study. A study of this name in the storage is continued.
     seed
-        Seed of a sampler that is given by name.
+        Random seed of a sampler that is given by name.
+
+    Returns
+    -------
+    Study of Optuna.
 
     Raises
     ------
     ValueError
         If a name is unknown, or the storage cannot be used.
+
+    Examples
+    --------
+    >>> from span_hpo.integrations.optuna import new_study
+    >>> study = new_study(sampler="random", pruner="median", seed=0)
+    >>> study.direction.name
+    'MINIMIZE'
     """
     by_name = (sampler or "tpe") if sampler is None or isinstance(sampler, str) else None
     if by_name:
@@ -151,7 +244,7 @@ def new_study(
             load_if_exists=study_name is not None,
         )
     if by_name and seed is not None:
-        # A study that goes on must not begin its random numbers again.
+        # A study that is continued must not repeat its random numbers.
         existing = len(study.get_trials(deepcopy=False))
         study.sampler = _new_sampler(by_name, (seed + existing) % _SEEDS)
     return study
@@ -169,26 +262,37 @@ def search(
     callbacks: Sequence[Callable[[optuna.Study, optuna.trial.FrozenTrial], None]] = (),
     progress_bar: bool = False,
 ) -> None:
-    """Run trials, the defaults of the objective first, until the study has so many.
+    """Add trials to a study, beginning with the defaults of the objective.
 
     Parameters
     ----------
     study
-        The study; the trials that it has count.
+        Study of Optuna, whose earlier trials count.
     objective
-        What is minimised.
+        Objective that is minimised.
     n_trials
-        Number of finished trials of the study in the end.
+        Number of finished trials that the study shall have in the end.
     budgets, max_support
-        As in `OptunaObjective`.
+        Numbers or shares of rows, and largest number of support vectors; see `OptunaObjective`.
     timeout
-        Seconds after which no further trial begins.
+        Start no trial after this many seconds.
     n_jobs
-        Threads.
+        Number of threads that run trials.
     callbacks
-        Called with the study and each trial that has ended.
+        Functions that are called with the study and each trial that has ended.
     progress_bar
-        Whether to show one.
+        Show a progress bar.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.integrations.optuna import best_trial, new_study, search
+    >>> objective = SpanObjective(*load_iris(return_X_y=True))
+    >>> study = new_study(seed=0)
+    >>> search(study, objective, n_trials=5)
+    >>> best_trial(study).value < 0.1
+    True
     """
     function = OptunaObjective(objective, budgets=budgets, max_support=max_support)
     check_study(study, objective)
@@ -203,22 +307,22 @@ def search(
             timeout=timeout,
             n_jobs=n_jobs,
             show_progress_bar=progress_bar,
-            # Other processes may be at work on the same study.
+            # Other processes may run trials of the same study.
             callbacks=[MaxTrialsCallback(n_trials, states=_FINISHED), *callbacks],
         )
 
 
 def _check_journal(path: Path) -> None:
-    """Raise if a file is there that is no journal: Optuna would append to it."""
+    """Raise if a file exists that is not a journal, because Optuna would append to it."""
     if not path.exists():
         return
     content = path.read_bytes()
     if not content:
         return
     if "op_code" not in json.loads(content.partition(b"\n")[0]):
-        raise ValueError("its first line is not that of a journal")
+        raise ValueError("its first line is not one of a journal")
     if not content.endswith(b"\n"):
-        raise ValueError("it ends in the middle of a line: remove what is after the last full one")
+        raise ValueError("it ends in the middle of a line: remove that line")
 
 
 def _new_sampler(name: str, seed: int | None) -> BaseSampler:
@@ -229,15 +333,17 @@ def _new_sampler(name: str, seed: int | None) -> BaseSampler:
 
 def _known_name(argument: str, known: Sequence[str], name: str) -> str:
     if name not in known:
-        raise ValueError(f"`{argument}` must be one of Optuna's or of {list(known)}, got {name!r}.")
+        raise ValueError(
+            f"`{argument}` must be a {argument} of Optuna or one of {list(known)}, got {name!r}."
+        )
     return name
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Optuna from writing a line for each trial, and a traceback for one that is interrupted.
+    """Keep Optuna from logging a line for each trial, and a traceback for an interrupted one.
 
-    What surfaces is told by whoever catches it; a fit that fails, by the attributes of its trial.
+    An exception is reported by whoever catches it, and a failed fit by an attribute of its trial.
     """
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(max(level, optuna.logging.ERROR))

@@ -1,4 +1,4 @@
-"""A `SpanObjective` as the objective of an Optuna study."""
+"""Turn a `SpanObjective` into the objective function of an Optuna study."""
 
 import math
 from collections.abc import Sequence
@@ -20,47 +20,63 @@ from span_hpo.runtime import Memo, one_blas_thread, whole
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What a trial needs to know of an evaluation, or why there was none."""
+    """Losses and attributes that a trial takes from an evaluation, or the reason of its failure."""
 
     losses: tuple[float, ...]
     attributes: dict[str, Any]
 
 
-# What this process knows already, also for another adapter of the same objective.
+# Results that this process has computed, shared by all adapters of the same objective.
 _lock = Lock()
 _outcomes: WeakKeyDictionary[SpanObjective, Memo[_Outcome]] = WeakKeyDictionary()
 _met: WeakKeyDictionary[Study, WeakSet[SpanObjective]] = WeakKeyDictionary()
-_ATTRIBUTE = "span_hpo"  # of a study: what it is about
+_ATTRIBUTE = "span_hpo"  # attribute of a study that describes its objective
 
 
 class OptunaObjective:
-    """A function of a trial, for ``study.optimize``.
+    """Objective function of an Optuna study, for ``study.optimize``.
 
-    A trial whose fit fails with a `SolverError` is told to Optuna as failed, with the message in
-    its attribute `failure`; other exceptions surface. The same hyperparameters are evaluated once.
-    It may be called from several threads (``n_jobs``), and pickled for several processes.
+    A trial whose fit raises a `SolverError` is reported to Optuna as failed, with the message in
+    its attribute `failure`; other exceptions surface. Equal hyperparameters are evaluated only
+    once. The function may be called from several threads (``n_jobs``), and can be pickled for
+    several processes.
 
     Parameters
     ----------
     objective
-        What is minimised. With several metrics the study needs as many directions.
+        Objective that is minimised. With several metrics, the study needs as many directions.
     budgets
-        Numbers of rows, or shares of all rows, in increasing order. The loss at each is reported
-        at the step that is its number of rows, so that any pruner can end the trial; the last one
-        counts. Only for one metric: Optuna cannot prune several.
+        Numbers of rows, or shares of all rows, in increasing order. The loss of each budget is
+        reported at a step equal to its number of rows, so that any pruner can stop the trial; the
+        loss of the last budget counts. Several budgets need a single metric, because Optuna cannot
+        prune trials that have several.
     max_support
-        Most support vectors that a model may have, as a constraint of the trial; of a pruned trial
-        they are estimated in proportion to its rows.
+        Largest number of support vectors that a model may have, as a constraint of the trial. For
+        a pruned trial, the number is extrapolated in proportion to its rows.
 
     Attributes
     ----------
     objective, budgets, max_support
-        The arguments, with budgets in rows.
+        Arguments of the constructor, with budgets as numbers of rows.
 
     Raises
     ------
     TypeError, ValueError
         If an argument is not as described.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.integrations.optuna import OptunaObjective, best_model
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> X, y = load_iris(return_X_y=True)
+    >>> objective = SpanObjective(X, y)
+    >>> study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0))
+    >>> study.optimize(OptunaObjective(objective), n_trials=5)
+    >>> best_model(study, objective).predict(X[::50]).tolist()
+    [0, 1, 2]
     """
 
     def __init__(
@@ -73,7 +89,7 @@ class OptunaObjective:
         self.budgets = objective.budget_rows(budgets)
         if len(self.budgets) > 1 and len(objective.metrics) > 1:
             raise ValueError(
-                "`budgets` must be one when there are several metrics, which Optuna cannot prune, "
+                "`budgets` must be a single one with several metrics, which Optuna cannot prune, "
                 f"got {list(self.budgets)} rows."
             )
         if max_support is not None:
@@ -81,12 +97,12 @@ class OptunaObjective:
         self.max_support = max_support
 
     def __call__(self, trial: BaseTrial) -> float | tuple[float, ...]:
-        """Return the loss of what the trial suggests, or several losses.
+        """Return the loss, or the losses, of the hyperparameters that a trial suggests.
 
         Raises
         ------
         optuna.TrialPruned
-            If the pruner ends the trial at a smaller budget.
+            If the pruner stops the trial at a smaller budget.
         ValueError
             If the study does not minimise as many values as there are metrics.
         """
@@ -111,13 +127,13 @@ class OptunaObjective:
         for name, value in outcome.attributes.items():
             trial.set_user_attr(name, value)
         if self.max_support is not None and "n_support" in outcome.attributes:
-            # At a smaller budget, what the last one would have in proportion.
+            # A smaller budget is extrapolated to the last one in proportion to its rows.
             share = outcome.attributes["n_rows"] / self.budgets[-1]
             excess = outcome.attributes["n_support"] / share - self.max_support
             trial.set_constraint("n_support", float(excess))
 
     def _outcome(self, params: dict[str, Any], written: dict[str, Any], n_rows: int) -> _Outcome:
-        """Evaluate, unless that has been done or another thread is about it."""
+        """Evaluate, unless that has been done or another thread is doing it."""
         last = n_rows == self.budgets[-1]
         key = (
             n_rows,
@@ -131,7 +147,7 @@ class OptunaObjective:
     @one_blas_thread
     def _evaluated(self, params: dict[str, Any], n_rows: int, certify: bool) -> _Outcome:
         try:
-            # Proofs take as long as a fit of few rows: at a small budget they are left out.
+            # Proofs take as long as a fit of few rows, so that small budgets leave them out.
             evaluation = self.objective.evaluate(params, n_rows, certify=certify)
         except SolverError as error:
             # NaN is Optuna's own sign for a failed trial.
@@ -140,7 +156,7 @@ class OptunaObjective:
         return _Outcome(tuple(evaluation.losses.values()), evaluation.figures())
 
     def _meet(self, study: Study) -> None:
-        """Refuse a study of something else; look once for what others have left."""
+        """Refuse a study of another objective, and warn once of trials that were abandoned."""
         with _lock:
             met = _met.setdefault(study, WeakSet())
             if self.objective in met:
@@ -154,12 +170,32 @@ class OptunaObjective:
 
 
 def check_study(study: Study, objective: SpanObjective) -> None:
-    """Raise if a study does not minimise the losses of this objective; else note what it is about.
+    """Check that a study minimises the losses of an objective, and record this in a new study.
+
+    Parameters
+    ----------
+    study
+        Study of Optuna.
+    objective
+        Objective whose losses the study shall minimise.
 
     Raises
     ------
     ValueError
-        If its directions are others, or its trials are about other data or losses.
+        If the study has other directions, or its trials belong to other data or losses.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.integrations.optuna import check_study, new_study
+    >>> X, y = load_iris(return_X_y=True)
+    >>> study = new_study()
+    >>> check_study(study, SpanObjective(X, y))
+    >>> check_study(study, SpanObjective(X[:100], y[:100]))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    ValueError: ...
     """
     wanted = len(objective.metrics)
     if study.directions != [StudyDirection.MINIMIZE] * wanted:

@@ -1,7 +1,7 @@
-"""Which process works on a trial, and whether it still does.
+"""Record which process works on a trial, and find trials whose processes are gone.
 
-A storage without a heartbeat, such as a journal, keeps the trial of a process that was killed
-RUNNING for ever, and samplers go on counting it as pending.
+In a storage without a heartbeat, such as a journal, the trial of a killed process stays RUNNING for
+ever, and samplers go on counting it as pending.
 """
 
 import functools
@@ -19,7 +19,7 @@ _PROC = Path("/proc")
 
 
 def sign(trial: BaseTrial) -> None:
-    """Write into a trial which process works on it."""
+    """Record in a trial which process works on it."""
     trial.set_user_attr(_ATTRIBUTE, _identity(os.getpid()))
 
 
@@ -29,15 +29,23 @@ def abandoned_trials(study: Study, *, fail: bool = False) -> list[FrozenTrial]:
     Parameters
     ----------
     study
-        The study.
+        Study of Optuna.
     fail
-        Tell the study that they have failed, so that samplers no longer wait for them. Not needed
-        with a storage that has a heartbeat, which does that itself and may also retry them.
+        Mark the trials as failed, so that samplers no longer wait for them. A storage with a
+        heartbeat does that itself and may also retry them.
 
     Returns
     -------
     The trials as they were found. Processes of other machines and containers, and of systems
-    without ``/proc``, cannot be judged: their trials are left out.
+    without ``/proc``, cannot be judged, and their trials are left out.
+
+    Examples
+    --------
+    >>> from span_hpo.integrations.optuna import abandoned_trials, new_study
+    >>> study = new_study()
+    >>> trial = study.ask()  # of this process, which is alive
+    >>> abandoned_trials(study, fail=True)
+    []
     """
     running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
     found = [trial for trial in running if _is_gone(trial.user_attrs.get(_ATTRIBUTE))]
@@ -59,17 +67,17 @@ def warn_of_abandoned(study: Study) -> None:
         )
 
 
-@functools.cache  # by process: a fork is another one
+@functools.cache  # cached by process, because a fork has another identity
 def _identity(pid: int) -> dict[str, Any]:
-    """Return what tells this process from all others."""
+    """Return what distinguishes this process from all others."""
     host, place = socket.gethostname(), _place()
     return {"host": host, "place": place, "pid": pid, "started": _started(pid)}
 
 
 def _is_gone(worker: Any) -> bool:
-    """Tell whether it is certain that a process has ended."""
+    """Return whether it is certain that a process has ended."""
     if not isinstance(worker, dict) or not isinstance(worker.get("pid"), int):
-        return False  # not ours
+        return False  # the attribute was written by another program
     place, started = worker.get("place"), worker.get("started")
     if place is None or started is None or worker.get("host") != socket.gethostname():
         return False
@@ -77,7 +85,7 @@ def _is_gone(worker: Any) -> bool:
 
 
 def _place() -> str | None:
-    """Return what numbers processes here: this run of the machine, and its namespace."""
+    """Return the boot and the namespace within which process numbers are unique."""
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {os.readlink(_PROC / 'self/ns/pid')}"
@@ -86,9 +94,9 @@ def _place() -> str | None:
 
 
 def _started(pid: int) -> int | None:
-    """Return when a process was started, in ticks since the machine was; None if it has ended."""
+    """Return the start of a process in clock ticks since the boot, or None if it has ended."""
     try:
-        # The name, in parentheses, may hold anything. After it: state, parent, ...
+        # The name in parentheses may hold any text; the state and other fields follow it.
         fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None

@@ -196,6 +196,8 @@ def test_every_name_has_its_sampler_and_pruner():
 @pytest.mark.parametrize(("argument", "names"), [("sampler", SAMPLERS), ("pruner", PRUNERS)])
 def test_unknown_names_are_refused(argument, names):
     """The message lists the names that there are."""
-    with pytest.raises(ValueError, match=f"`{argument}` must be one of Optuna's or of") as raised:
+    with pytest.raises(
+        ValueError, match=f"`{argument}` must be a {argument} of Optuna or one of"
+    ) as raised:
         new_study(**{argument: "nothing"})
     assert str(list(names)) in str(raised.value)

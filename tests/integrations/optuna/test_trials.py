@@ -167,9 +167,9 @@ def test_several_metrics_are_several_objectives():
         losses = objective.evaluate(trial.params).losses
         assert trial.values == [losses["error"], losses["log_loss"]]
     assert study.best_trials
-    with pytest.raises(ValueError, match=r"choose one of `study.best_trials`"):
+    with pytest.raises(ValueError, match=r"Choose one of `study.best_trials`"):
         best_trial(study)
-    with pytest.raises(ValueError, match="`budgets` must be one when there are several metrics"):
+    with pytest.raises(ValueError, match="`budgets` must be a single one with several metrics"):
         OptunaObjective(objective, budgets=(0.5, 1.0))
 
 
