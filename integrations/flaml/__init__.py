@@ -1,7 +1,7 @@
-"""FLAML: an SVM that competes with its learners, judged by leave-one-out."""
+"""Let an SVM compete with the learners of FLAML, judged by its leave-one-out loss."""
 
 try:
-    from flaml.automl.model import SKLearnEstimator as _  # noqa: F401  the extra is there
+    from flaml.automl.model import SKLearnEstimator as _  # noqa: F401  to explain how to install it
 except ImportError as error:
     raise ImportError(
         "span_hpo.integrations.flaml needs FLAML: pip install 'span-hpo[flaml]'."

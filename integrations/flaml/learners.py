@@ -1,4 +1,4 @@
-"""A learner and a metric for FLAML's ``AutoML``."""
+"""Provide a learner and a metric for FLAML's ``AutoML``."""
 
 import time
 from typing import Any
@@ -11,7 +11,7 @@ from flaml.automl.model import SKLearnEstimator
 from span_hpo.estimators import LEARNER_SPACE, LEARNER_START, SpanSVC, learner, loo_loss
 from span_hpo.space import Float
 
-# What FLAML calls these losses, with two classes and with more.
+# FLAML's names of the losses, for two classes and for more.
 _THEIRS = {
     "error": ("accuracy", "accuracy"),
     "log_loss": ("log_loss", "log_loss"),
@@ -20,12 +20,27 @@ _THEIRS = {
 }
 
 
-class SpanLearner(SKLearnEstimator):  # type: ignore[misc]  # not typed
-    """A weighted SVM as a learner: ``automl.add_learner("span", SpanLearner)``.
+class SpanLearner(SKLearnEstimator):  # type: ignore[misc]  # FLAML has no types
+    """Weighted SVM as a learner of FLAML, for ``automl.add_learner("span", SpanLearner)``.
 
     A configuration is one fit of a `SpanSVC` with an RBF kernel. FLAML searches `C`, the `width`
-    (gamma times the median squared distance of the rows) and the `balance` of the classes: a row's
-    cost is ``C (l / (k l_c))^balance`` with l_c of the l rows in its class, one of k.
+    (gamma times the median squared distance of the rows) and the `balance` of the classes: a row of
+    class c costs ``C (l / (k l_c))^balance``, where l_c of the l rows are in class c, and k is the
+    number of classes.
+
+    Examples
+    --------
+    >>> from flaml import AutoML
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo.integrations.flaml import LooMetric, SpanLearner
+    >>> sorted(SpanLearner.search_space(data_size=(150, 4), task="multiclass"))
+    ['C', 'balance', 'width']
+    >>> automl = AutoML()
+    >>> automl.add_learner("span", SpanLearner)
+    >>> X, y = load_iris(return_X_y=True)
+    >>> automl.fit(  # doctest: +SKIP
+    ...     X, y, estimator_list=["span", "lgbm"], metric=LooMetric(), eval_method="holdout"
+    ... )
     """
 
     def __init__(self, task: Any = "binary", n_jobs: int | None = None, **config: Any) -> None:
@@ -34,14 +49,14 @@ class SpanLearner(SKLearnEstimator):  # type: ignore[misc]  # not typed
 
     @classmethod
     def search_space(cls, data_size: Any, task: Any, **params: Any) -> dict[str, Any]:
-        """Return the domains of the hyperparameters, with values to begin with."""
+        """Return the domains of the hyperparameters and their initial values."""
         return {
             name: {"domain": _domain(part), "init_value": LEARNER_START[name]}
             for name, part in LEARNER_SPACE.items()
         }
 
     def config2params(self, config: dict[str, Any]) -> dict[str, Any]:
-        """Return the hyperparameters; what FLAML adds for other learners is left out."""
+        """Return the hyperparameters without those that FLAML adds for other learners."""
         return {name: config[name] for name in LEARNER_SPACE if name in config}
 
     def fit(
@@ -52,16 +67,20 @@ class SpanLearner(SKLearnEstimator):  # type: ignore[misc]  # not typed
         free_mem_ratio: float = 0,
         **fit_arguments: Any,
     ) -> float:
-        """Fit once, with `sample_weight` if there is one; return the seconds.
+        """Fit once, with `sample_weight` if it is given.
 
         Parameters
         ----------
         X_train, y_train
-            Rows and labels.
+            Features and labels of the training rows.
         budget, free_mem_ratio
-            Not used: one fit is short.
+            Limits of time and memory, which are not used because one fit is short.
         **fit_arguments
-            What was given to ``AutoML.fit`` for learners; only `sample_weight` is used.
+            Arguments of ``AutoML.fit`` for learners, of which only `sample_weight` is used.
+
+        Returns
+        -------
+        Seconds that the fit has taken.
         """
         start = time.perf_counter()
         model = learner(
@@ -75,20 +94,26 @@ class SpanLearner(SKLearnEstimator):  # type: ignore[misc]  # not typed
 
 
 class LooMetric:
-    """Leave-one-out loss of a `SpanLearner`, held-out loss of every other learner.
+    """Leave-one-out loss of a `SpanLearner`, and held-out loss of every other learner.
 
-    Used as ``automl.fit(..., metric=LooMetric("error"), eval_method="holdout")``, so that a
-    configuration of either is one fit on the same training rows.
+    Use it as ``automl.fit(..., metric=LooMetric("error"), eval_method="holdout")``, so that every
+    configuration takes one fit on the same training rows.
 
     Parameters
     ----------
     metric
-        "error", "log_loss", "auc" or "f1".
+        Name of the loss: "error", "log_loss", "auc" or "f1".
 
     Raises
     ------
     ValueError
-        If it is another one.
+        If the name is unknown.
+
+    Examples
+    --------
+    >>> from span_hpo.integrations.flaml import LooMetric
+    >>> LooMetric("error").metric
+    'error'
     """
 
     def __init__(self, metric: str = "error") -> None:
@@ -110,7 +135,7 @@ class LooMetric:
         groups_val: Any = None,
         groups_train: Any = None,
     ) -> tuple[float, dict[str, float]]:
-        """Return the loss, and what FLAML should log."""
+        """Return the loss, and the values that FLAML logs with it."""
         held_out = self._held_out(X_val, y_val, estimator, labels, weight_val)
         if not isinstance(estimator, SpanLearner):
             return held_out, {"held_out": held_out}
@@ -126,12 +151,12 @@ class LooMetric:
         if name == "roc_auc":
             predicted = predicted[:, 1]
         if name == "roc_auc_ovo":
-            weight = None  # scikit-learn knows no weights there
+            weight = None  # scikit-learn supports no weights for this metric
         loss = sklearn_metric_loss_score(name, predicted, y, labels, weight)
         return float(loss)
 
 
 def _domain(part: Float) -> Any:
-    """Return FLAML's domain of a range."""
+    """Return the domain that FLAML uses for a range."""
     kind = flaml.tune.loguniform if part.log else flaml.tune.uniform
     return kind(part.low, part.high)

@@ -1,7 +1,7 @@
-"""Ray Tune: ``tuner(objective, num_samples=64).fit()``."""
+"""Search with Ray Tune, as in ``tuner(objective, num_samples=64).fit()``."""
 
 try:
-    import ray.tune as _  # noqa: F401  so that a missing extra is told once, and how to get it
+    import ray.tune as _  # noqa: F401  imported first, to explain how to install it
 except ImportError as error:
     raise ImportError(
         "span_hpo.integrations.ray needs Ray Tune: pip install 'span-hpo[ray]'."

@@ -1,8 +1,8 @@
-"""An Optuna study as a search algorithm of Ray Tune.
+"""Use an Optuna study as a search algorithm of Ray Tune.
 
-Ray's own `OptunaSearch` tells Optuna that a trial which a scheduler has stopped is complete, with
-the loss of its few rows. Here it is pruned, at the number of rows it has reached. Only what Ray
-documents for search algorithms, and Optuna's ask and tell, are used.
+Ray's own `OptunaSearch` reports a trial that a scheduler has stopped to Optuna as complete, with
+the loss of its few rows. Here, such a trial is pruned at the number of rows that it has reached.
+Only the documented interface of Ray's search algorithms, and Optuna's ask and tell, are used.
 """
 
 import math
@@ -20,27 +20,38 @@ from span_hpo.integrations.optuna import search_space as distributions
 from span_hpo.integrations.ray.trainable import LOSS, ROWS
 from span_hpo.objective import SpanObjective
 
-_OWNER = "search"  # attribute of a trial: which search has asked for it
+_OWNER = "search"  # attribute of a trial that names the search that has asked for it
 _ATTRIBUTES = ("loo_error", "loo_error_bounds", "smooth_error", ROWS, "n_support", "n_in_bound")
 
 
-class StudySearch(Searcher):  # type: ignore[misc]  # not typed
+class StudySearch(Searcher):  # type: ignore[misc]  # Ray has no types
     """Let an Optuna study suggest the configurations of a `SpanTrainable`.
 
-    The study then holds what Ray has run: complete trials, those that a scheduler has stopped as
-    pruned with every report, and failed ones; `span_hpo.integrations.optuna.best_trial` works on
-    it.
+    The study then holds all trials that Ray has run: complete ones, pruned ones, which a scheduler
+    has stopped, with all of their reports, and failed ones. The functions of
+    `span_hpo.integrations.optuna`, such as `best_trial`, work on it.
 
     Parameters
     ----------
     objective
-        What is searched.
+        Objective whose hyperparameters are searched.
     study
-        The study; by default a new one in memory, with this seed.
+        Study of Optuna; by default a new one in memory.
     seed
-        Seed of the default study.
+        Random seed of the default study.
     with_defaults
-        Whether to begin with `SpanObjective.defaults`.
+        Begin with `SpanObjective.defaults`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.integrations.ray import StudySearch, tuner
+    >>> objective = SpanObjective(*load_iris(return_X_y=True))
+    >>> search = StudySearch(objective, seed=0)
+    >>> results = tuner(objective, search=search).fit()  # doctest: +SKIP
+    >>> sorted(search.suggest("a trial"))
+    ['C_0', 'C_1', 'C_2', 'gamma']
     """
 
     def __init__(
@@ -57,7 +68,7 @@ class StudySearch(Searcher):  # type: ignore[misc]  # not typed
         self._space = distributions(objective)
         self._all_rows = len(objective.data)
         self._running: dict[str, Trial] = {}
-        self._last: dict[str, dict[str, Any]] = {}  # reports of running trials
+        self._last: dict[str, dict[str, Any]] = {}  # last reports of running trials
         self._id = uuid.uuid4().hex
         if with_defaults:
             enqueue_defaults(self.study, objective)
@@ -65,7 +76,7 @@ class StudySearch(Searcher):  # type: ignore[misc]  # not typed
     def set_search_properties(
         self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any
     ) -> bool:
-        """Accept what the tuner wants if it is the loss; the space is that of the objective."""
+        """Return whether the tuner minimises the loss and leaves the space to the objective."""
         return metric in (None, LOSS) and mode in (None, "min") and not config
 
     def suggest(self, trial_id: str) -> dict[str, Any]:
@@ -76,7 +87,7 @@ class StudySearch(Searcher):  # type: ignore[misc]  # not typed
         return dict(trial.params)
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-        """Report the loss at the step that is its number of rows."""
+        """Report the loss to the study, at a step equal to its number of rows."""
         trial = self._running.get(trial_id)
         if trial is not None and LOSS in result:
             trial.report(float(result[LOSS]), step=int(result[ROWS]))
@@ -85,12 +96,12 @@ class StudySearch(Searcher):  # type: ignore[misc]  # not typed
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
-        """Tell the study how a trial has ended."""
+        """Report to the study how a trial has ended."""
         trial, last = self._running.pop(trial_id, None), self._last.pop(trial_id, None)
         if trial is None:
             return
         if result is None and not error:
-            result = last  # Ray tells none of a trial that was stopped while it paused
+            result = last  # Ray passes no result of a trial that it stops during a pause
         if error or not result or LOSS not in result or math.isnan(result[LOSS]):
             self.study.tell(trial, state=TrialState.FAIL)
             return
@@ -104,15 +115,15 @@ class StudySearch(Searcher):  # type: ignore[misc]  # not typed
             self.study.tell(trial, float(result[LOSS]))
 
     def save(self, checkpoint_path: str) -> None:
-        """Write the study and which trials are running."""
+        """Write the study and its running trials to a file."""
         state = (self.study, self._running, self._last, self._id)
         Path(checkpoint_path).write_bytes(pickle.dumps(state))
 
     def restore(self, checkpoint_path: str) -> None:
-        """Go on with what `save` has written.
+        """Continue from a file that `save` has written.
 
-        A study in a storage may know more: trials that have finished since, which are done, and
-        trials that were asked for since, which nobody will finish.
+        A study in a storage may have changed since then. Trials that have finished are done.
+        Trials that were asked for later are marked as failed, because nobody will finish them.
         """
         state = pickle.loads(Path(checkpoint_path).read_bytes())
         self.study, self._running, self._last, self._id = state

@@ -1,4 +1,4 @@
-"""The search space in Ray's terms."""
+"""Translate the search space into Ray's terms."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from span_hpo.objective import SpanObjective
 from span_hpo.search import option_labels, read_params
 from span_hpo.space import Choice, Dimension, Int, Params
 
-_NEXT = 1  # Ray leaves the upper end of whole numbers out
+_NEXT = 1  # added to the upper end of whole numbers, which Ray excludes
 
 
 def search_space(objective: SpanObjective) -> dict[str, Any]:
@@ -17,12 +17,21 @@ def search_space(objective: SpanObjective) -> dict[str, Any]:
     Parameters
     ----------
     objective
-        What is searched.
+        Objective whose hyperparameters are searched.
 
     Returns
     -------
-    Domains by name. Options of a `Choice` that are not plain values are called by their position
-    and text; a dimension with a step is a choice of its values.
+    Domains by name. An option of a `Choice` that is not a plain value is named by its position and
+    text. A dimension with a step becomes a choice of its values.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.integrations.ray import search_space
+    >>> objective = SpanObjective(*load_iris(return_X_y=True))
+    >>> sorted(search_space(objective))
+    ['C_0', 'C_1', 'C_2', 'gamma']
     """
     return {name: _domain(part) for name, part in objective.space.items()}
 
@@ -33,13 +42,13 @@ def config_params(objective: SpanObjective, config: Params) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If it does not name those of the objective.
+        If the configuration has other names than the space of the objective.
     """
     return read_params(objective.space, config, "config")
 
 
 def nearest_config(objective: SpanObjective, config: Params) -> dict[str, Any]:
-    """Return a configuration with every number moved into its range."""
+    """Return a configuration in which every number is moved into its range."""
     return {
         name: config[name] if isinstance(part, Choice) else part.nearest(config[name])
         for name, part in objective.space.items()

@@ -1,4 +1,4 @@
-"""A `SpanObjective` as a trainable of Ray Tune."""
+"""Turn a `SpanObjective` into a trainable of Ray Tune."""
 
 import json
 from collections.abc import Sequence
@@ -15,15 +15,26 @@ LOSS, ROWS = "loss", "n_rows"
 _STATE = "state.json"
 
 
-class SpanTrainable(tune.Trainable):  # type: ignore[misc]  # not typed
-    """Evaluate a configuration on more and more rows, one budget in each step.
+class SpanTrainable(tune.Trainable):  # type: ignore[misc]  # Ray has no types
+    """Evaluate a configuration on more and more rows, with one budget in each step.
 
-    Used as ``tune.with_parameters(SpanTrainable, objective=objective)``, so that the data travel
-    once, through the object store; the kernel cache lives with the actor, which is reused for other
-    configurations. Each step reports `loss`, `losses` by metric, and what `Evaluation.figures`
-    holds: `n_rows`, `loo_error`, `n_support`, `n_in_bound`, `seconds` and others. A fit that fails
-    is an error of its trial. From the second budget on every report is kept in a checkpoint, from
-    which a trial that is paused or loses its process goes on.
+    Use it as ``tune.with_parameters(SpanTrainable, objective=objective)``, so that the data travel
+    only once, through the object store. The kernel cache lives with the actor, which is reused for
+    other configurations. Each step reports the `loss`, the `losses` of all metrics, and the figures
+    of `Evaluation.figures`: `n_rows`, `loo_error`, `n_support`, `n_in_bound`, `seconds` and others.
+    A fit that fails is an error of its trial. From the second budget on, every report is kept in a
+    checkpoint, from which a trial continues after a pause or the loss of its process.
+
+    Examples
+    --------
+    >>> from ray import tune
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.integrations.ray import SpanTrainable, search_space
+    >>> objective = SpanObjective(*load_iris(return_X_y=True))
+    >>> space = search_space(objective)
+    >>> trainable = tune.with_parameters(SpanTrainable, objective=objective)  # doctest: +SKIP
+    >>> results = tune.Tuner(trainable, param_space=space).fit()  # doctest: +SKIP
     """
 
     def setup(
@@ -33,35 +44,35 @@ class SpanTrainable(tune.Trainable):  # type: ignore[misc]  # not typed
         objective: SpanObjective,
         budgets: Sequence[float] = DEFAULT_BUDGETS,
     ) -> None:
-        """Take the objective; see `budgets_to_all_rows` for the budgets."""
+        """Store the objective and the budgets, which `budgets_to_all_rows` describes."""
         self.objective = objective
         self.budgets = budgets_to_all_rows(objective, budgets)
         self.reset_config(config)
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
-        """Begin with another configuration, in the same process."""
+        """Begin another configuration in the same process."""
         self.params = config_params(self.objective, new_config)
         self.reports: list[dict[str, Any]] = []
         return True
 
     def step(self) -> dict[str, Any]:
-        """Evaluate the next budget."""
+        """Evaluate the configuration on the rows of the next budget."""
         n_rows = self.budgets[len(self.reports)]
         is_last = n_rows == self.budgets[-1]
         evaluation = self.objective.evaluate(self.params, n_rows, certify=is_last)
         report = {LOSS: evaluation.loss, "losses": evaluation.losses, **evaluation.figures()}
-        # To keep the first budget costs as much as to repeat it, and after the last all is done.
+        # The first budget takes no longer to repeat than to restore, and the last one is the end.
         is_worth_keeping = bool(self.reports) and not is_last
         self.reports.append(report)
         return {**report, "done": is_last, "should_checkpoint": is_worth_keeping}
 
     def save_checkpoint(self, checkpoint_dir: str) -> None:
-        """Write what was reported so far, from which a trial goes on elsewhere."""
+        """Write all reports so far, so that the trial can continue elsewhere."""
         state = {"budgets": self.budgets, "reports": self.reports}
         (Path(checkpoint_dir) / _STATE).write_text(json.dumps(state))
 
     def load_checkpoint(self, checkpoint: str) -> None:
-        """Go on after what was reported."""
+        """Continue after the reports of a checkpoint."""
         state = json.loads((Path(checkpoint) / _STATE).read_text())
         if tuple(state["budgets"]) != self.budgets:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""A tuner of Ray with everything in its place."""
+"""Create tuners of Ray Tune for an objective, and join or start clusters."""
 
 import json
 import socket
@@ -35,9 +35,9 @@ from span_hpo.search import (
 )
 from span_hpo.space import points_per_name
 
-_FACTOR = 2  # of these budgets half of the trials go on to the next
-_PATIENCE = 5.0  # seconds until a cluster must answer
-_STEPS = "training_iteration"  # Ray's count of reports
+_FACTOR = 2  # reduction factor of schedulers: half of the trials continue at the next budget
+_PATIENCE = 5.0  # seconds within which a cluster must answer
+_STEPS = "training_iteration"  # name under which Ray counts the reports of a trial
 
 
 def tuner(
@@ -62,51 +62,63 @@ def tuner(
     Parameters
     ----------
     objective
-        What is searched.
+        Objective whose hyperparameters are searched.
     num_samples
-        Number of trials; of a grid, the most that it may have.
+        Number of trials; for a grid, the largest number of its points.
     scheduler
-        "asha", "hyperband", "median", "pbt", a scheduler of Ray, or None: all trials see all rows.
+        Scheduler that stops or changes trials: "asha", "hyperband", "median", "pbt", a scheduler of
+        Ray, or None to give all rows to all trials.
     search
-        "optuna" (the default, a `StudySearch`), "random", "grid", or a search algorithm of Ray.
-        The first two begin with `SpanObjective.defaults`. "random" is the default with "pbt", and
-        with "hyperband", whose brackets need their trials at once.
+        Search algorithm: "optuna" (the default, a `StudySearch`), "random", "grid", or one of Ray.
+        "optuna" and "random" begin with `SpanObjective.defaults`. "random" is the default with the
+        schedulers "pbt" and "hyperband"; the brackets of the latter need their trials at once.
     budgets
-        Rows of each step: increasing numbers or shares of rows that end with all of them. By
-        default 1/8, 1/4, 1/2 and all, or without a scheduler all at once.
+        Increasing numbers or shares of rows, one for each step, which end with all rows. By default
+        1/8, 1/4, 1/2 and all rows, or all rows at once if there is no scheduler.
     cpus_per_trial
-        Cores that a trial reserves.
+        Number of cores that a trial reserves.
     max_concurrent_trials
-        Most trials at a time; by default as many as there are cores for.
+        Largest number of trials at a time; by default as many as the cores allow.
     max_failures
-        How often a trial may lose its process before it counts as failed.
+        How often a trial may lose its process before it counts as failed; -1 for no limit.
     timeout
-        Seconds after which the run ends.
+        End the run after this many seconds.
     seed
-        Seed of the search.
-    storage_path, name
-        Folder of the results, which all nodes of a cluster must see, and name of the run within
-        it; by default in ``~/ray_results``.
+        Random seed of the search.
+    storage_path
+        Folder of the results, which all nodes of a cluster must be able to reach; by default
+        ``~/ray_results``.
+    name
+        Name of the run, which is also the name of its folder in `storage_path`.
     callbacks
-        Of Ray, such as loggers.
+        Callbacks of Ray, such as loggers.
     verbose
-        How much Ray prints, from 0 to 2.
+        Amount of text that Ray prints, from 0 to 2.
 
     Returns
     -------
-    The tuner. Its objective travels to every worker once, through the object store.
+    The tuner. It sends its objective to each worker only once, through the object store.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described, or the objective cannot be sent to workers. No worker
-        has been started then.
+        If an argument is not as described, or the objective cannot be sent to workers. In this
+        case, no worker has been started.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.integrations.ray import best_model, tuner
+    >>> objective = SpanObjective(*load_iris(return_X_y=True))
+    >>> results = tuner(objective, num_samples=16).fit()  # doctest: +SKIP
+    >>> model = best_model(results, objective)  # doctest: +SKIP
     """
     if budgets is None:
         budgets = (1.0,) if scheduler is None else DEFAULT_BUDGETS
     row_counts, cpus = _checked(objective, budgets, cpus_per_trial)
     num_samples = whole("num_samples", num_samples, at_least=1)
-    max_failures = whole("max_failures", max_failures, at_least=-1)  # -1: as often as it takes
+    max_failures = whole("max_failures", max_failures, at_least=-1)  # -1 stands for no limit
     if max_concurrent_trials is not None:
         max_concurrent_trials = whole("max_concurrent_trials", max_concurrent_trials, at_least=1)
     if search is None:
@@ -117,11 +129,13 @@ def tuner(
             f"of running trials, got {search!r}."
         )
     if scheduler == "pbt" and not objective.space:
-        raise ValueError('`scheduler` must not be "pbt" where nothing is searched.')
+        raise ValueError(
+            '`scheduler` must not be "pbt" if all hyperparameters are fixed, got "pbt".'
+        )
     chosen = _scheduler(objective, scheduler, row_counts)
     algorithm, space, samples = _search(objective, search, num_samples, seed)
     if search == "random" and max_concurrent_trials is not None:
-        # Ray ignores its own setting for this algorithm, which has one of its own.
+        # Ray ignores its general setting for this algorithm, which has a setting of its own.
         algorithm.max_concurrent, max_concurrent_trials = max_concurrent_trials, None
     if storage_path is not None and name is not None:
         _note(objective, row_counts, f"{_absolute(storage_path)}/{name}")
@@ -142,7 +156,7 @@ def tuner(
             name=name,
             storage_path=None if storage_path is None else _absolute(storage_path),
             failure_config=tune.FailureConfig(max_failures=max_failures),
-            # The trainable asks for its checkpoints.
+            # The trainable itself asks for checkpoints.
             checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
             callbacks=list(callbacks),
             verbose=verbose,
@@ -151,7 +165,19 @@ def tuner(
 
 
 def has_run(path: Any) -> bool:
-    """Tell whether a folder holds a run that `restored_tuner` could go on with."""
+    """Return whether a folder holds a run that `restored_tuner` can continue.
+
+    Parameters
+    ----------
+    path
+        Folder of the run, which consists of the `storage_path` and the `name` of its tuner.
+
+    Examples
+    --------
+    >>> from span_hpo.integrations.ray import has_run
+    >>> has_run("no/such/folder")
+    False
+    """
     return bool(tune.Tuner.can_restore(_absolute(path)))
 
 
@@ -162,12 +188,22 @@ def cluster(address: str = "local") -> Iterator[None]:
     Parameters
     ----------
     address
-        "local" for this machine, "auto" for the cluster that runs on it, or that of another one.
+        "local" to start a cluster on this machine, "auto" to join the one that is running on it, or
+        the address of another cluster.
 
     Raises
     ------
     ConnectionError
-        If there is none.
+        If no cluster answers at the address.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.integrations.ray import cluster, tuner
+    >>> objective = SpanObjective(*load_iris(return_X_y=True))
+    >>> with cluster("local"):  # doctest: +SKIP
+    ...     results = tuner(objective, num_samples=16).fit()
     """
     _check_reachable(address)
     ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level="error")
@@ -178,7 +214,7 @@ def cluster(address: str = "local") -> Iterator[None]:
 
 
 def _check_reachable(address: str) -> None:
-    """Raise if nobody answers at HOST:PORT: Ray would go on trying for a quarter of an hour."""
+    """Raise if nobody answers at HOST:PORT, where Ray would try for a quarter of an hour."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon:
         return
@@ -186,8 +222,8 @@ def _check_reachable(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
     except (OSError, ValueError, OverflowError) as error:
         raise ConnectionError(
-            f"`address` must be local, auto or that of a cluster, got {address!r}, where none "
-            f"answers ({error})."
+            f"`address` must be local, auto or the address of a cluster, got {address!r}, where "
+            f"none answers ({error})."
         ) from error
 
 
@@ -198,21 +234,39 @@ def restored_tuner(
     budgets: Sequence[float] | None = None,
     cpus_per_trial: float = 1,
 ) -> tune.Tuner:
-    """Return the tuner of a run that was interrupted; its ``fit()`` finishes what is left.
+    """Return the tuner of an interrupted run, whose ``fit()`` finishes the run.
 
-    Number of trials, scheduler, search and time limit are those of the run.
+    The number of trials, the scheduler, the search and the time limit are those of the run.
 
     Parameters
     ----------
     path
-        Folder of the run: `storage_path` and `name` of its tuner.
-    objective, budgets, cpus_per_trial
-        As they were; the budgets of a run with a name in a local folder are known.
+        Folder of the run, which consists of the `storage_path` and the `name` of its tuner.
+    objective
+        Objective of the run.
+    budgets
+        Budgets of the run. They need not be given for a run with a name in a local folder.
+    cpus_per_trial
+        Number of cores that a trial reserves.
+
+    Returns
+    -------
+    The tuner.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described, or there is no run, or one of another objective.
+        If an argument is not as described, or the folder holds no run of the objective.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.integrations.ray import restored_tuner, tuner
+    >>> objective = SpanObjective(*load_iris(return_X_y=True))
+    >>> first = tuner(objective, storage_path="runs", name="iris")  # doctest: +SKIP
+    >>> results = first.fit()  # interrupted  # doctest: +SKIP
+    >>> results = restored_tuner("runs/iris", objective).fit()  # doctest: +SKIP
     """
     path = _absolute(path)
     if not has_run(path):
@@ -229,7 +283,7 @@ def restored_tuner(
 
 
 def _note(objective: SpanObjective, row_counts: tuple[int, ...], path: str) -> None:
-    """Write beside a run in a local folder what it is about."""
+    """Write the objective and the budgets of a run into a file beside its local folder."""
     if "://" not in path:
         about = {"objective": objective.description(), "budgets": row_counts}
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -237,7 +291,7 @@ def _note(objective: SpanObjective, row_counts: tuple[int, ...], path: str) -> N
 
 
 def _noted(path: str) -> dict[str, Any]:
-    """Return what `_note` has written about a run, if it has."""
+    """Return what `_note` has written about a run; an empty mapping if there is no file."""
     file = Path(f"{path}.json")
     noted: dict[str, Any] = json.loads(file.read_text()) if file.is_file() else {}
     return noted
@@ -246,11 +300,11 @@ def _noted(path: str) -> dict[str, Any]:
 def _checked(
     objective: Any, budgets: Sequence[float], cpus_per_trial: float
 ) -> tuple[tuple[int, ...], float]:
-    """Return the budgets in rows and the cores, if the objective can travel."""
+    """Return the budgets in rows and the cores, or raise if workers cannot get the objective."""
     if not isinstance(objective, SpanObjective):
         raise TypeError(f"`objective` must be a SpanObjective, got {type(objective).__name__}.")
     try:
-        # Not the data, which are arrays.
+        # The data are arrays, which can always be pickled.
         cloudpickle.dumps((objective.kernel, objective.weighting, objective.metrics))
     except Exception as error:  # users' objects may raise anything
         raise TypeError(
@@ -262,7 +316,7 @@ def _checked(
 
 
 def _trainable(objective: SpanObjective, row_counts: tuple[int, ...], cpus: float) -> Any:
-    """Return the trainable with its data, which go to the object store now, and its cores."""
+    """Return the trainable with its cores and its data, which go to the object store now."""
     trainable = tune.with_parameters(SpanTrainable, objective=objective, budgets=row_counts)
     return tune.with_resources(trainable, {"cpu": cpus})
 
@@ -297,7 +351,7 @@ def _population(objective: SpanObjective, _: tuple[int, ...]) -> TrialScheduler:
     return PopulationBasedTraining(
         time_attr=_STEPS,
         perturbation_interval=1,
-        # Numbers are multiplied, and moved back into their range; options are exchanged.
+        # Ray multiplies numbers, which are then moved into their ranges, and exchanges options.
         hyperparam_mutations={
             name: list(domain.categories) if hasattr(domain, "categories") else domain
             for name, domain in search_space(objective).items()
@@ -317,7 +371,7 @@ SCHEDULER_OF_NAME: dict[str, Callable[[SpanObjective, tuple[int, ...]], TrialSch
 def _search(
     objective: SpanObjective, search: Any, num_samples: int, seed: int | None
 ) -> tuple[Any, dict[str, Any], int]:
-    """Return the search algorithm, the space that it is given, and its number of samples."""
+    """Return the search algorithm, the space that it gets, and the number of samples."""
     if isinstance(search, StudySearch):
         return search, {}, num_samples
     if isinstance(search, Searcher | SearchAlgorithm):
@@ -358,5 +412,5 @@ SEARCH_OF_NAME: dict[
 
 
 def _absolute(path: Any) -> str:
-    """Return a folder as Ray wants it; addresses of other storages stay."""
+    """Return a folder as Ray expects it; addresses of other storages stay as they are."""
     return str(path) if "://" in str(path) else str(Path(path).expanduser().absolute())
