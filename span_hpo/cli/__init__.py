@@ -1,4 +1,4 @@
-"""The command line ``span-hpo``."""
+"""Provide the command line ``span-hpo``."""
 
 from span_hpo.cli.exit_codes import main
 

@@ -1,4 +1,4 @@
-"""The commands: ``span-hpo tune rows.csv --target label`` and its sisters."""
+"""Define the commands, such as ``span-hpo tune rows.csv --target label``."""
 
 import sys
 import time
@@ -50,10 +50,10 @@ from span_hpo.io import write_text
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="span-hpo")
 def cli() -> None:
-    """Tune weighted support vector machines: one fit per trial, no folds.
+    """Tune weighted support vector machines with one fit per trial and no folds.
 
-    FILE is a CSV file with a line of names (.csv, .tsv), a Parquet file (.parquet), or in LIBSVM's
-    format (any other name); .gz and .bz2 are unpacked.
+    FILE is a CSV file whose first line names the columns (.csv, .tsv), a Parquet file (.parquet),
+    or a file in LIBSVM's format (any other name). Files ending in .gz or .bz2 are decompressed.
     """
 
 
@@ -70,8 +70,9 @@ def tune(
 ) -> None:
     """Choose hyperparameters for FILE and save the model.
 
-    The model is OUT.json, for `span-hpo predict` and Python, and OUT.libsvm, for LIBSVM's programs;
-    every trial is kept as soon as it is finished. Hyperparameters that you give are not searched.
+    The model is written to OUT.json, for `span-hpo predict` and Python, and to OUT.libsvm, for
+    LIBSVM's programs. Every trial is kept as soon as it is finished. Hyperparameters that you give
+    are not searched.
     """
     start = time.perf_counter()
     file, saved = row_settings.file, ModelFiles.at(search_settings.out)
@@ -103,11 +104,11 @@ def tune(
 
 
 def _begin(engine: Engine, others: list[Path]) -> None:
-    """Raise before any fit if the trials cannot be kept, or would be mixed with others."""
+    """Raise before any fit if the trials cannot be kept, or would be mixed with other trials."""
     if "://" not in engine.place:
         check_outputs([Path(engine.place)], others, may_replace=True, folders=engine.in_folder)
     if engine.settings.resume and engine.in_folder:
-        print_note("a resumed run of Ray keeps its trials, search and scheduler.")
+        print_note("a resumed run of Ray keeps its number of trials, its search and its scheduler.")
     engine.begin()
 
 
@@ -139,16 +140,19 @@ def predict(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Predict the rows of FILE with MODEL, which `tune` (or LIBSVM) has written.
+    """Predict the labels of FILE with MODEL.
 
-    If FILE has labels, the error is printed, too.
+    MODEL is a file that `tune` or LIBSVM has written. If FILE has labels, the error is also
+    printed.
     """
     outputs = [path for path in (out, features) if path is not None]
     check_outputs(outputs, [model, file], may_replace=force)
     task = read_task(model, file)
     decisions = task.predictor.decision_function(task.X)
     if not np.isfinite(decisions).all():
-        raise ValueError(f"{file} must hold numbers of the size of the training rows, got others.")
+        raise ValueError(
+            f"{file} must hold numbers like those of the training rows, got much larger ones."
+        )
     columns = prediction_columns(task.predictor, decisions, with_proba=proba, with_values=values)
     predictions = columns["prediction"]
     error = error_rate(task, predictions)
@@ -174,9 +178,10 @@ def predict(
 def loo(
     row_settings: RowSettings, model_settings: ModelSettings, refit: bool | None, as_json: bool
 ) -> None:
-    """Show every leave-one-out estimate and bound of one set of hyperparameters.
+    """Show all leave-one-out estimates and bounds.
 
-    Those that are not given get default values, which are shown.
+    They are computed at one set of hyperparameters. Hyperparameters that are not given get default
+    values, which are printed.
     """
     result = loo_result(one_point(row_settings, model_settings), refit)
     (print_json if as_json else print_point)(result)
@@ -189,8 +194,8 @@ def loo(
 @click.option(
     "--folds",
     type=int,
-    help="Number of folds of the cross-validation.  [default: 5, or the rows of the smallest "
-    "class if these are fewer]",
+    help="Number of folds of the cross-validation.  [default: 5, or fewer if a class has fewer "
+    "rows]",
 )
 @json_option
 def compare(
@@ -200,10 +205,10 @@ def compare(
     folds: int | None,
     as_json: bool,
 ) -> None:
-    """Compare what the estimates of one set of hyperparameters say, and what they cost.
+    """Compare the losses and running times of estimates.
 
-    All of them use the same kernel matrix, which is computed before. Hyperparameters that are not
-    given get default values, which are shown.
+    They are computed at one set of hyperparameters, on a kernel matrix that is computed before the
+    estimates are timed. Hyperparameters that are not given get default values, which are printed.
     """
     result = comparison(one_point(row_settings, model_settings), refit, folds)
     (print_json if as_json else print_point)(result)
@@ -226,10 +231,10 @@ def compare(
     help="File of the picture: .png, .pdf or .svg.",
 )
 @click.option(
-    "--no-picture", is_flag=True, help="Draw no picture, for which matplotlib would be needed."
+    "--no-picture", is_flag=True, help="Draw no picture, so that matplotlib is not needed."
 )
 def demo(trials: int, picture: Path, no_picture: bool) -> None:
-    """Tune an SVM on real data; print a table and draw a picture."""
+    """Tune an SVM on real data, print a table and draw a picture."""
     if not no_picture:
         check_picture(picture)
     run_demo(None if no_picture else picture, trials=trials, progress_bar=sys.stderr.isatty())

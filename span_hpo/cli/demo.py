@@ -1,4 +1,4 @@
-"""A demonstration on real data: tune an SVM, then compare its errors with refits and test rows."""
+"""Demonstrate a search on real data, and compare its errors with refits and test rows."""
 
 import sys
 import time
@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 
 
 def run_demo(picture: Path | None, *, trials: int = 150, progress_bar: bool = True) -> None:
-    """Tune an SVM on the Wisconsin breast cancer data, print a table, draw a picture.
+    """Tune an SVM on the Wisconsin breast cancer data, print a table and draw a picture.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def _compare_estimates(
         "5-fold cross-validation, 5 fits": lambda: objective.cross_validate(params).loss,
         "test rows": lambda: test_error(params),
     }
-    # The kernel matrix and the compilation are not part of what a method costs.
+    # The times of the methods include neither the kernel matrix nor the compilation.
     objective.evaluate(params, loo_method="exact")
     steps = _with_progress(list(methods.items()), "Errors of the selected trial", progress_bar)
     results = [(title, *_timed(method)) for title, method in steps]

@@ -1,4 +1,4 @@
-"""Estimates and bounds of the leave-one-out error at one set of hyperparameters."""
+"""Compute estimates and bounds of the leave-one-out error at one set of hyperparameters."""
 
 import time
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ from span_hpo.loo import METHODS
 from span_hpo.objective import Evaluation, SpanObjective
 from span_hpo.solver import DualSolution, PairwiseSolution
 
-_MOST_SUPPORT = 2000  # support vectors, up to which their matrix is factored for an estimate
-_MOST_FOLDS = 5  # unless the user wants others
+_MOST_SUPPORT = 2000  # largest number of support vectors whose matrix is factored
+_MOST_FOLDS = 5  # number of folds by default
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +31,13 @@ class Point:
     Attributes
     ----------
     samples
-        The rows.
+        Rows of the file.
     objective
-        What is evaluated.
+        Objective that is evaluated.
     params
-        A value for all hyperparameters that are not given.
+        Values of all hyperparameters that are not given.
     about
-        What a result says about the rows and the point, before its estimates.
+        Entries of a result that describe the rows and the point.
     """
 
     samples: Samples
@@ -50,12 +50,12 @@ class Point:
         return self.objective.evaluate(self.params, loo_method=method, **options)
 
     def warm_up(self) -> None:
-        """Evaluate once, after which the kernel matrix and compiled code take no more time."""
+        """Evaluate once, so that later times include neither kernel matrix nor compilation."""
         self.evaluated("exact")
 
 
 def one_point(row_settings: RowSettings, model_settings: ModelSettings) -> Point:
-    """Read the rows and return a point, with defaults for what is not given."""
+    """Read the rows and return a point, with defaults for hyperparameters that are not given."""
     samples = samples_of(row_settings)
     scaler = fitted_scaler(row_settings.scale, samples.X)
     objective = SpanObjective(
@@ -83,9 +83,9 @@ def loo_result(point: Point, refit: bool | None) -> dict[str, Any]:
     Parameters
     ----------
     point
-        The hyperparameters.
+        Rows and hyperparameters.
     refit
-        Whether to refit without each row; None for up to `MOST_REFITS` rows.
+        Refit without each row; None does so for up to `MOST_REFITS` rows.
     """
     point.warm_up()
     methods = [method for method in METHODS if method != "refit" or _wants_refits(point, refit)]
@@ -102,21 +102,22 @@ def loo_result(point: Point, refit: bool | None) -> dict[str, Any]:
 
 
 def comparison(point: Point, refit: bool | None, folds: int | None) -> dict[str, Any]:
-    """Return loss and seconds of the span-rule, exact leave-one-out, folds and refits.
+    """Return losses and times of the span-rule, exact leave-one-out, cross-validation and refits.
 
     Parameters
     ----------
     point
-        The hyperparameters.
+        Rows and hyperparameters.
     refit
-        Whether to refit without each row; None for up to `MOST_REFITS` rows.
+        Refit without each row; None does so for up to `MOST_REFITS` rows.
     folds
-        Number of folds; by default five, or fewer if a class has fewer rows, or none if it has one.
+        Number of folds. By default five, or fewer if a class has fewer rows; if a class has only
+        one row, cross-validation is left out.
 
     Raises
     ------
     ArgumentError
-        If a class has fewer rows than there shall be folds.
+        If a class has fewer rows than there are folds.
     """
     point.warm_up()
     estimates = [
@@ -156,7 +157,7 @@ def _loo_estimate(method: str, evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _bounds(solution: DualSolution | PairwiseSolution) -> list[dict[str, Any]]:
-    """Return the classical bounds of a fit; several classes have only their support vectors."""
+    """Return the classical bounds of a fit; several classes have only that of support vectors."""
     share = solution.n_support / len(solution.decision_values)
     found: list[dict[str, Any]] = [{"estimate": "support vectors / rows", "at_most": share}]
     if isinstance(solution, PairwiseSolution):
@@ -164,7 +165,7 @@ def _bounds(solution: DualSolution | PairwiseSolution) -> list[dict[str, Any]]:
     estimates = {"xi-alpha": bounds.xi_alpha, "Jaakkola-Haussler": bounds.jaakkola_haussler}
     if solution.n_support <= _MOST_SUPPORT:
         estimates["Opper-Winther"] = bounds.opper_winther
-    if is_held(solution.problem.K):  # the ball needs the whole matrix
+    if is_held(solution.problem.K):  # the enclosing ball needs the whole matrix
         estimates["span bound"] = bounds.span_bound
     for title, estimate in estimates.items():
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and one line on standard error if it has failed."""
+"""End a command with its exit code, and with one line on standard error if it has failed."""
 
 import os
 import sys
@@ -20,12 +20,12 @@ _FAILED, _WRONG_INPUT, _INTERRUPTED = 1, 2, 130
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line, and end the process with its exit code.
 
-    0 if all went well, 1 if a computation failed, 2 for wrong input, 130 after Ctrl-C; the last
-    line on standard error says what went wrong.
+    The exit code is 0 on success, 1 if a computation failed, 2 if the input was wrong, and 130
+    after Ctrl-C. The last line on standard error says what went wrong.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     warnings.showwarning = print_warning
-    if os.environ.get("SPAN_HPO_TRACEBACK"):  # for whoever looks for a defect in the program
+    if os.environ.get("SPAN_HPO_TRACEBACK"):  # shows where an error was raised
         cli.main(given, prog_name="span-hpo", standalone_mode=False)
         sys.exit(0)
     try:
@@ -36,9 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.exit(_WRONG_INPUT)
     except click.ClickException as error:
         _end(error.format_message(), _WRONG_INPUT)
-    except click.Abort as error:  # click's name for Ctrl-C, which is its cause
+    except click.Abort as error:  # click raises this after Ctrl-C, which is its cause
         _end(f"Interrupted. {error.__cause__ or ''}", _INTERRUPTED)
-    except BrokenPipeError:  # whoever read our output has had enough
+    except BrokenPipeError:  # the program that reads the output has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(_FAILED)
     except (ValueError, TypeError, OSError, ImportError) as error:
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def message_of(error: BaseException) -> str:
-    """Return what an error says, with the name of the option for an argument that one sets."""
+    """Return the message of an error, in which an option takes the place of its argument."""
     if isinstance(error, ArgumentError):
         if error.argument in LIBRARY_ARGUMENTS:
             return error.message(f"--{error.argument}")
@@ -61,6 +61,6 @@ def message_of(error: BaseException) -> str:
 
 
 def _end(message: str, code: int) -> NoReturn:
-    """End the process with a message of one line."""
+    """Print a message in one line, and end the process."""
     print_failure(message)
     sys.exit(code)

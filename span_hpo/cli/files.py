@@ -1,4 +1,4 @@
-"""Files that commands read and write, with checks before the work that nothing precious is lost."""
+"""Read and write the files of commands, and check beforehand that no file is lost."""
 
 import csv
 import io
@@ -28,19 +28,19 @@ from span_hpo.runtime import ArgumentError
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """The two files of a model, which differ in their suffix.
+    """The two files of a model, which have different suffixes.
 
     Attributes
     ----------
     stem
-        Their path without the suffix.
+        Path of both files without the suffix.
     """
 
     stem: Path
 
     @classmethod
     def at(cls, out: Path) -> "ModelFiles":
-        """Return the files for the option --out, which may have a suffix of theirs."""
+        """Return the files for the option --out, whose value may have one of the suffixes."""
         stem = out.with_suffix("") if out.suffix in (".json", ".libsvm") else out
         if stem.name in ("", ".."):
             raise ArgumentError("--out", f"must name a file, got {str(stem)!r}.")
@@ -69,11 +69,11 @@ class PredictionTask:
     Attributes
     ----------
     predictor
-        The model.
+        Model that predicts the rows.
     X
         Features of the rows, encoded but not scaled, shape (l, d).
     labels
-        Label of each row if the file has labels of the model, else None.
+        Label of each row, or None if the file does not have labels that the model knows.
     """
 
     predictor: Predictor
@@ -82,7 +82,7 @@ class PredictionTask:
 
 
 def samples_of(settings: RowSettings) -> Samples:
-    """Read the training rows."""
+    """Read the training rows that the settings describe."""
     return read_samples(
         settings.file,
         target=settings.target,
@@ -96,29 +96,29 @@ def samples_of(settings: RowSettings) -> Samples:
 def check_outputs(
     outputs: Sequence[Path], others: Sequence[Path], *, may_replace: bool, folders: bool = False
 ) -> None:
-    """Raise if a file could not be written, or would replace one unasked or one that is read.
+    """Raise if an output cannot be written, or would replace a file that must be kept.
 
     Parameters
     ----------
     outputs
-        What will be written.
+        Paths that will be written.
     others
-        What is read or written besides, and must not be replaced by any of the outputs.
+        Paths that are also read or written, and that no output may replace.
     may_replace
-        Whether outputs may exist already.
+        Allow outputs that exist already.
     folders
-        Whether the outputs are folders.
+        Expect folders instead of files.
 
     Raises
     ------
     ValueError
-        With the path, and why it cannot be written.
+        If a path cannot be written; the message says why.
     """
     for index, path in enumerate(outputs):
         if any(_is_same(path, other) for other in [*others, *outputs[:index]]):
-            raise ValueError(f"{path} must be another file: it is read, or written already.")
+            raise ValueError(f"{path} must be another file, because it is also read or written.")
         if path.exists() and not may_replace:
-            raise ValueError(f"{path} exists already: --force replaces it, --out names another.")
+            raise ValueError(f"{path} exists already. Use --force to replace it, or change --out.")
         if not path.parent.is_dir():
             raise ValueError(f"{path} must be in a folder that exists.")
         if not os.access(path.parent, os.W_OK):
@@ -129,26 +129,26 @@ def check_outputs(
 
 
 def check_picture(path: Path) -> None:
-    """Raise if a picture cannot be written there."""
+    """Raise if a picture cannot be written to the path."""
     check_outputs([path], [], may_replace=True)
     if path.suffix not in (".png", ".pdf", ".svg"):
         raise ArgumentError("--picture", f"must be a .png, .pdf or .svg file, got {str(path)!r}.")
 
 
 def read_task(model: Path, file: Path) -> PredictionTask:
-    """Read a model and the rows that it shall predict.
+    """Read a model and the rows that it is to predict.
 
     Parameters
     ----------
     model
-        A model of ours if its name ends in .json, else one of LIBSVM.
+        Path of the model, which is in LIBSVM's format unless its name ends in .json.
     file
-        A table for a model that was fitted to one, else a file in LIBSVM's format.
+        Path of the rows: a table if the model was fitted to one, otherwise in LIBSVM's format.
 
     Raises
     ------
     ValueError, TypeError, OSError, ImportError
-        If a file cannot be read, or the rows are not those that the model can predict.
+        If a file cannot be read, or the model cannot predict the rows.
     """
     is_ours = model.suffix.lower() == ".json"
     predictor = Predictor.load(model) if is_ours else Predictor.load_libsvm(model)
@@ -161,45 +161,45 @@ def read_task(model: Path, file: Path) -> PredictionTask:
 
 
 def _encoding_for(predictor: Predictor, table: Table) -> Encoding:
-    """Return how the model encodes tables, or raise if it knows none."""
+    """Return the encoding of tables that a model has, or raise if it has none."""
     if predictor.columns is None:
         n_features = predictor.support_vectors.shape[1]
         raise ValueError(
-            f"{table.source} must hold {n_features} numbered features: the model was not fitted to "
-            "named columns."
+            f"{table.source} must hold {n_features} numbered features, because the model was not "
+            "fitted to named columns, got a table."
         )
     return predictor.columns
 
 
 def _known_labels(table: Table, target: str, predictor: Predictor) -> list[Any] | None:
-    """Return the labels of a table if it has those of the model in every row."""
+    """Return the labels of a table, or None if a row has no label that the model knows."""
     if target not in table.columns:
         return None
     by_text = {category_text(label): label for label in predictor.labels.tolist()}
     try:
         texts = table.texts(target)
-    except ValueError:  # some are missing: these rows are to be predicted
+    except ValueError:  # labels are missing in rows that are to be predicted
         return None
     return [by_text[text] for text in texts] if set(texts) <= set(by_text) else None
 
 
 def _numbered_task(predictor: Predictor, file: Path, is_ours: bool) -> PredictionTask:
-    """Read rows in LIBSVM's format, which may have more features than the training rows had."""
+    """Read rows in LIBSVM's format, which may have more features than the training rows."""
     if predictor.columns is not None:
         names = [column.name for column in predictor.columns.features]
         raise ValueError(
-            f"FILE must be a table with the columns {', '.join(names[:20])}, as the model was "
-            f"tuned from one, got {file} in LIBSVM's format."
+            f"FILE must be a table with the columns {', '.join(names[:20])}, because the model "
+            f"was tuned on one, got {file} in LIBSVM's format."
         )
     wanted = predictor.support_vectors.shape[1]
     X, y = read_libsvm(file, wanted)
     if X.shape[1] > wanted and is_ours:
         print_note(
-            f"features {wanted + 1} to {X.shape[1]} of {file} are left out, which no training row "
-            "has."
+            f"features {wanted + 1} to {X.shape[1]} of {file} are left out, because no training "
+            "row has them."
         )
         X = X[:, :wanted]
-    elif X.shape[1] > wanted:  # which a support vector of LIBSVM need not have
+    elif X.shape[1] > wanted:  # support vectors of LIBSVM need not use all
         predictor = predictor.widened(X.shape[1])
     labels = y.tolist()
     is_known = set(labels) <= set(predictor.labels.tolist())
@@ -207,7 +207,7 @@ def _numbered_task(predictor: Predictor, file: Path, is_ours: bool) -> Predictio
 
 
 def write_features(task: PredictionTask, path: Path) -> None:
-    """Write rows as LIBSVM's programs want them for the model in their format."""
+    """Write rows as LIBSVM's programs expect them for the model in their format."""
     predictor = task.predictor
     codes = predictor.libsvm_labels.tolist()
     code_of = dict(zip(predictor.labels.tolist(), codes, strict=True))

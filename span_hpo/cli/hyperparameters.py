@@ -1,4 +1,4 @@
-"""Kernel, weighting and costs that the settings ask for; what is not given is searched."""
+"""Create the kernel and the weighting of the settings; values that are not given are searched."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,11 +11,11 @@ from span_hpo.runtime import ArgumentError, Array, real
 from span_hpo.weighting import ClassCosts, PowerScore, SigmoidScore, UniformCost
 
 _SCORE_RULES = {"sigmoid": SigmoidScore, "power": PowerScore}
-_SHAPES = {"sigmoid": ("A", "B"), "power": ("tau",)}  # hyperparameters besides the cost
+_SHAPES = {"sigmoid": ("A", "B"), "power": ("tau",)}  # hyperparameters of a rule besides the cost
 
 
 def kernel_of(settings: ModelSettings) -> Any:
-    """Return the kernel with the values that are given."""
+    """Return the kernel, in which the values that are given are fixed."""
     name, kernel = settings.kernel, LIBSVM_KERNELS[settings.kernel]
     values = {option: getattr(settings, option) for option in ("gamma", "degree", "coef0")}
     given = {option: value for option, value in values.items() if value is not None}
@@ -28,25 +28,26 @@ def kernel_of(settings: ModelSettings) -> Any:
 
 
 def weighting_of(settings: ModelSettings, score: str | None, labels: Array) -> Any:
-    """Return the weighting with the values that are given.
+    """Return the weighting, in which the values that are given are fixed.
 
     Parameters
     ----------
     settings
-        Its name and values; by default one cost per class, times the sigmoid of a score.
+        Name and values of the weighting. The default is one cost per class, multiplied by the
+        sigmoid of a score if there is one.
     score
-        Column with the score of each row, if there is one.
+        Name of the column with the score of each row, or None.
     labels
-        Labels of the rows, for which costs of classes are given.
+        Labels of the rows, which costs of classes must name.
 
     Raises
     ------
     ArgumentError
-        If an option does not go with the weighting.
+        If an option does not fit the weighting.
     """
     name = settings.weighting or ("class*sigmoid" if score else "class")
     parts = name.split("*")
-    rule = parts[-1]  # of a score, if the weighting uses one
+    rule = parts[-1]  # the rule for scores, if the weighting has one
     shape = _given_shape(settings, name, rule)
     _check_score(name, score, is_used=rule in _SCORE_RULES)
     if "class" not in parts:
@@ -59,7 +60,7 @@ def weighting_of(settings: ModelSettings, score: str | None, labels: Array) -> A
 
 
 def given_params(settings: ModelSettings) -> dict[str, Any]:
-    """Return the hyperparameters that are given, as they are printed."""
+    """Return the hyperparameters that are given, in the form that is printed."""
     names = ("gamma", "degree", "coef0", "A", "B", "tau")
     values = {name: getattr(settings, name) for name in names}
     given = {name: value for name, value in values.items() if value is not None}
@@ -69,7 +70,7 @@ def given_params(settings: ModelSettings) -> dict[str, Any]:
 
 
 def _given_shape(settings: ModelSettings, name: str, rule: str) -> dict[str, float]:
-    """Return the hyperparameters of a rule of scores that are given; raise for those of another."""
+    """Return the given hyperparameters of a rule for scores, or raise for those of another rule."""
     values = {option: getattr(settings, option) for option in ("A", "B", "tau")}
     given = {option: value for option, value in values.items() if value is not None}
     for option, value in given.items():
@@ -81,7 +82,7 @@ def _given_shape(settings: ModelSettings, name: str, rule: str) -> dict[str, flo
 
 
 def _check_score(name: str, score: str | None, *, is_used: bool) -> None:
-    """Raise unless there is a score if and only if the weighting uses one."""
+    """Raise if a score is given but not used, or used but not given."""
     if score and not is_used:
         raise ArgumentError(
             "--score",
@@ -92,7 +93,7 @@ def _check_score(name: str, score: str | None, *, is_used: bool) -> None:
 
 
 def _one_cost(given: Sequence[str]) -> float | None:
-    """Return the cost of all rows, if it is given."""
+    """Return the cost of all rows, or None if it is not given."""
     if any(label is not None for label, _ in _split_costs(given)):
         raise ArgumentError(
             "--C", f"must be one number for a weighting without classes, got {', '.join(given)}."
@@ -101,7 +102,7 @@ def _one_cost(given: Sequence[str]) -> float | None:
 
 
 def _class_costs(given: Sequence[str], labels: Array) -> Any:
-    """Return one cost for all classes or one for each label, if any is given."""
+    """Return one cost for all classes, one for each label, or None if no cost is given."""
     pairs = _split_costs(given)
     if all(label is None for label, _ in pairs):
         return _unlabelled_cost(given)
@@ -121,7 +122,7 @@ def _unlabelled_cost(given: Sequence[str]) -> float | None:
 
 
 def _split_costs(given: Sequence[str]) -> list[tuple[str | None, float]]:
-    """Return labels, None where there is none, and costs."""
+    """Return pairs of a label and a cost; the label is None if it is not given."""
     pairs = []
     for text in given:
         label, equals, number = text.rpartition("=")

@@ -1,4 +1,4 @@
-"""Ctrl-C during a search: it ends after the trials that are running, and nothing is lost."""
+"""Handle Ctrl-C during a search, which ends after the running trials, so that none is lost."""
 
 import os
 import signal
@@ -9,9 +9,9 @@ from typing import Any
 
 @contextmanager
 def gentle_ctrl_c() -> Iterator[Callable[[], bool]]:
-    """Yield a function that says whether Ctrl-C was pressed; only the second press interrupts.
+    """Yield a function that returns whether Ctrl-C was pressed; only the second press interrupts.
 
-    In the middle of a trial an interrupt would lose it, and may meet code that cannot pass it on.
+    An interrupt in the middle of a trial would lose it, and may reach code that cannot pass it on.
     """
     presses = 0
 
@@ -21,7 +21,7 @@ def gentle_ctrl_c() -> Iterator[Callable[[], bool]]:
         if presses > 1:
             raise KeyboardInterrupt
 
-    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # a job in the background
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # true for a job in the background
     before = signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else pressed)
     try:
         yield lambda: presses > 0
@@ -31,7 +31,7 @@ def gentle_ctrl_c() -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def noted_ctrl_c() -> Iterator[Callable[[], bool]]:
-    """Yield a function that says whether Ctrl-C was pressed, whoever has handled it."""
+    """Yield a function that returns afterwards whether Ctrl-C was pressed, whoever handled it."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)

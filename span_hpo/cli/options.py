@@ -1,9 +1,9 @@
-"""The options of all commands, and the frozen settings that click's values become.
+"""Define the options of all commands, and the frozen settings that hold their values.
 
 Options are checked here, where they enter: a check raises an `ArgumentError` that names the option
-as the user has typed it. The library raises the same error about its own arguments; those that an
-option sets are listed in `LIBRARY_ARGUMENTS`, so that the message names the option. No message is
-searched for words to replace.
+as the user has typed it. The library raises the same error about its own arguments. Arguments that
+an option sets are listed in `LIBRARY_ARGUMENTS`, so that the message names the option. No message
+is searched for words to replace.
 """
 
 import re
@@ -22,12 +22,12 @@ from span_hpo.runtime import ArgumentError, real, whole
 from span_hpo.search import PRUNERS, SAMPLERS, SCHEDULERS
 
 WEIGHTINGS = ("class", "uniform", "sigmoid", "power", "class*sigmoid", "class*power")
-MOST_REFITS = 1000  # rows up to which brute force is done unasked
-# An argument `gamma` of the library is set by the option --gamma, and so on.
+MOST_REFITS = 1000  # largest number of rows for which refits are made by default
+# Arguments of the library that options set; for example, --gamma sets the argument `gamma`.
 LIBRARY_ARGUMENTS = frozenset(
     {
-        *("target", "score", "group", "drop", "category"),  # of rows
-        *("gamma", "degree", "coef0", "A", "B", "tau"),  # of a model
+        *("target", "score", "group", "drop", "category"),  # columns of a table
+        *("gamma", "degree", "coef0", "A", "B", "tau"),  # hyperparameters
         *("budgets", "storage", "folds"),
     }
 )
@@ -35,7 +35,7 @@ LIBRARY_ARGUMENTS = frozenset(
 
 @dataclass(frozen=True)
 class RowSettings:
-    """Which rows are read, and how their columns are used."""
+    """File of the rows, and the use of its columns."""
 
     file: Path
     target: str | None
@@ -48,7 +48,7 @@ class RowSettings:
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """Kernel, weighting and metric, and the hyperparameters that are given."""
+    """Kernel, weighting and metric, with the hyperparameters that are given."""
 
     kernel: str
     weighting: str | None
@@ -84,7 +84,7 @@ class SearchSettings:
     cpus_per_trial: float | None
 
     def __post_init__(self) -> None:
-        """Raise if an option is given that the engine does not have."""
+        """Raise if an option is given that the engine does not support."""
         others: dict[str, dict[str, Any]] = {
             "ray": {"--pruner": self.pruner},
             "optuna": {
@@ -105,7 +105,7 @@ class SearchSettings:
 
 
 def at_least(least: int) -> Callable[[click.Context, click.Parameter, int | None], int | None]:
-    """Return a callback of click that checks a whole number, if it is given."""
+    """Return a callback of click that checks the lower limit of a whole number."""
 
     def check(_: click.Context, option: click.Parameter, value: int | None) -> int | None:
         return None if value is None else whole(option.opts[0], value, at_least=least)
@@ -124,7 +124,7 @@ def _none_as_none(_: click.Context, __: click.Parameter, value: str) -> str | No
 def _split_budgets(
     _: click.Context, option: click.Parameter, text: str | None
 ) -> tuple[float, ...] | None:
-    """Return whole numbers, which are rows, and others, which are shares of them."""
+    """Return budgets: whole numbers are numbers of rows, and others are shares of all rows."""
     if text is None:
         return None
     try:
@@ -134,14 +134,14 @@ def _split_budgets(
         )
     except ValueError:
         raise ArgumentError(
-            option.opts[0], f"must be numbers with commas between them, got {text!r}."
+            option.opts[0], f"must be numbers that are separated by commas, got {text!r}."
         ) from None
 
 
 def _gathered(
     name: str, settings: type, *options: Callable[[Any], Any]
 ) -> Callable[[Any], Callable[..., Any]]:
-    """Return options as one decorator; the command gets their values as one argument."""
+    """Return a decorator that adds options to a command and passes their values as one argument."""
 
     def decorate(command: Any) -> Any:
         @wraps(command)
@@ -168,11 +168,13 @@ row_options = _gathered(
     "row_settings",
     RowSettings,
     file_argument,
-    click.option("--target", metavar="COLUMN", help="Column with the labels; needed for a table."),
+    click.option(
+        "--target", metavar="COLUMN", help="Column with the labels; required for a table."
+    ),
     click.option(
         "--score",
         metavar="COLUMN",
-        help="Column with a score in [0, 1] of each row, on which its cost depends.",
+        help="Column with a score in [0, 1] for each row, on which the cost of the row depends.",
     ),
     click.option(
         "--group",
@@ -180,13 +182,13 @@ row_options = _gathered(
         help="Column with the group of each row; the error of every group is printed.",
     ),
     click.option(
-        "--drop", metavar="COLUMN", multiple=True, help="Column that is not used. Repeatable."
+        "--drop", metavar="COLUMN", multiple=True, help="Column that is not used. Can be repeated."
     ),
     click.option(
         "--category",
         metavar="COLUMN",
         multiple=True,
-        help="Column of numbers that are categories. Repeatable; columns of text always are.",
+        help="Column of numbers that are categories. Can be repeated; text needs no option.",
     ),
     click.option(
         "--scale",
@@ -210,23 +212,23 @@ model_options = _gathered(
     click.option(
         "--weighting",
         type=click.Choice(WEIGHTINGS),
-        help="What the cost of a row depends on.  [default: class; with --score class*sigmoid]",
+        help="Rule that gives each row its cost.  [default: class; with --score class*sigmoid]",
     ),
     click.option(
         "--metric",
         type=click.Choice(list(METRICS)),
         default="error",
         show_default=True,
-        help="Metric of the leave-one-out predictions, whose loss is minimised.",
+        help="Metric of the leave-one-out predictions; a search minimises its loss.",
     ),
     click.option(
         "--C",
         "costs",
         metavar="NUMBER|LABEL=NUMBER",
         multiple=True,
-        help="Cost of an error; repeat it with a label for one cost of each class.",
+        help="Cost of an error; repeat the option with labels for one cost per class.",
     ),
-    click.option("--gamma", type=float, help="Width of the kernels rbf and poly."),
+    click.option("--gamma", type=float, help="Coefficient gamma of the kernels rbf and poly."),
     click.option("--degree", type=int, help="Degree of the kernel poly.  [default: 3]"),
     click.option("--coef0", type=float, help="Constant term of the kernel poly.  [default: 1]"),
     click.option("--A", "A", type=float, help="Steepness of the weighting sigmoid."),
@@ -249,7 +251,7 @@ search_options = _gathered(
         default=50,
         show_default=True,
         callback=at_least(1),
-        help="Number of trials of the study, earlier ones included.",
+        help="Number of trials of the study, including earlier ones.",
     ),
     click.option(
         "--timeout",
@@ -263,7 +265,7 @@ search_options = _gathered(
         type=click.Choice(SAMPLERS),
         default="tpe",
         show_default=True,
-        help="Sampler that suggests the trials; with Ray, tpe or random.",
+        help="Sampler that suggests hyperparameters; Ray supports tpe and random.",
     ),
     click.option(
         "--pruner",
@@ -274,20 +276,21 @@ search_options = _gathered(
         "--budgets",
         metavar="NUMBERS",
         callback=_split_budgets,
-        help="Rows (100,400) or shares of them (0.25,1.0) at which trials may be stopped.  "
+        help="Numbers (100,400) or shares (0.25,1.0) of rows at which trials may be stopped.  "
         "[default: 0.125,0.25,0.5,1.0 with a pruner or scheduler]",
     ),
     click.option(
         "--storage",
         metavar="FILE|URL",
-        help="Where the trials are kept.  [default: OUT.journal; with Ray the folder OUT.ray]",
+        help="File or database that keeps the trials.  [default: OUT.journal; with Ray the folder "
+        "OUT.ray]",
     ),
     click.option("--resume", is_flag=True, help="Continue the study that is in the storage."),
     click.option(
         "--jobs",
         type=int,
         callback=at_least(1),
-        help="Number of trials at a time.  [default: 1 with Optuna, all cores with Ray]",
+        help="Number of trials that run at a time.  [default: 1 with Optuna, all cores with Ray]",
     ),
     click.option("--seed", type=int, callback=at_least(0), help="Random seed of the sampler."),
     click.option(
@@ -295,9 +298,11 @@ search_options = _gathered(
         type=click.Path(path_type=Path),
         default="model",
         show_default=True,
-        help="Path of the model, without .json and .libsvm.",
+        help="Path of the model without .json or .libsvm.",
     ),
-    click.option("--force", is_flag=True, help="Replace a model and begin its study anew."),
+    click.option(
+        "--force", is_flag=True, help="Replace an existing model and start its study again."
+    ),
     click.option(
         "--engine",
         type=click.Choice(["optuna", "ray"]),

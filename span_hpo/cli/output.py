@@ -1,4 +1,4 @@
-"""All that commands print: results as text or JSON on standard output, the rest on the other."""
+"""Print results as text or JSON on standard output, and messages on standard error."""
 
 import json
 from collections.abc import Sequence
@@ -6,52 +6,57 @@ from typing import Any
 
 import click
 
-_MOST_SUSPECTS = 10
-_ONE_MINUS = ("auc", "average_precision", "f1", "mcc")  # metrics of which the loss is the rest
+_MOST_SUSPECTS = 10  # largest number of suspects that are printed
+_ONE_MINUS = (
+    "auc",
+    "average_precision",
+    "f1",
+    "mcc",
+)  # metrics whose loss is one minus their value
 _TITLES = {"at_least": "at least", "at_most": "at most"}
 
 
 def print_json(result: dict[str, Any]) -> None:
-    """Print a result for machines."""
+    """Print a result as JSON, for other programs."""
     click.echo(json.dumps(result, allow_nan=False))
 
 
 def print_note(text: str) -> None:
-    """Print what the user should know, beside the result."""
+    """Print a note for the user, which is not part of the result."""
     click.echo(f"Note: {text}", err=True)
 
 
 def print_warning(message: Any, *_: Any, **__: Any) -> None:
-    """Print a warning in one line; takes the place of `warnings.showwarning`."""
+    """Print a warning in one line, in place of `warnings.showwarning`."""
     click.echo(f"Warning: {_one_line(str(message))}", err=True)
 
 
 def print_failure(message: str) -> None:
-    """Print in one line why the command has failed."""
+    """Print in one line why a command has failed."""
     click.echo(f"span-hpo: {_one_line(message)}", err=True)
 
 
 def print_predictions(text: str) -> None:
-    """Print predictions that are CSV already."""
+    """Print predictions that are given as CSV."""
     click.echo(text, nl=False)
 
 
 def print_error_rate(error: float, n_rows: int) -> None:
-    """Print the error of predictions, where it cannot be mistaken for one of them."""
-    click.echo(f"error {error:.4f} of {n_rows} rows", err=True)
+    """Print the error of predictions on standard error, apart from the predictions."""
+    click.echo(f"The error on {n_rows} rows is {error:.4f}.", err=True)
 
 
 def print_tuned(result: dict[str, Any], places: str) -> None:
-    """Print the result of a search; `places` says what the suspects are: lines or rows."""
+    """Print the result of a search; `places` is "lines" or "rows", by which suspects are named."""
     low, high = result["loo_error_bounds"]
     lines = {
         "rows": _shown_shape(result),
         "trials": f"{result['trials']} in {result['seconds']:.1f} s",
         "chosen": _shown_params(result["best_params"]) or "nothing was searched",
-        "loss": f"{_loss_name(result['metric'])} = {result['best_loss']:.4f} (optimistic: it was "
-        "selected)",
-        "LOO error": f"{result['loo_error']:.4f} by the search's estimate, which proves that the "
-        f"exact one is between {low:.4f} and {high:.4f}",
+        "loss": f"{_loss_name(result['metric'])} = {result['best_loss']:.4f} (optimistic, because "
+        "it was selected)",
+        "LOO error": f"{result['loo_error']:.4f} as estimated by the search; the exact error is "
+        f"proven to be between {low:.4f} and {high:.4f}",
         "exact": f"{result['exact_error']:.4f}, proven along dual paths",
         "support": _shown_support(result),
         "suspects": _shown_suspects(result["suspects"], places),
@@ -76,10 +81,10 @@ def print_point(result: dict[str, Any]) -> None:
 
 
 def _print_estimates(estimates: Sequence[dict[str, Any]], metric: str) -> None:
-    """Print a line for each estimate, with the columns of the first one."""
+    """Print a line for each estimate, with the columns of the first estimate."""
     names = [name for name in estimates[0] if name != "estimate"]
     if metric == "error" and "error" in names:
-        names.remove("loss")  # which is the error
+        names.remove("loss")  # the loss is the error itself
     titles = {"loss": _loss_name(metric), **_TITLES}
     heads = [titles.get(name, name) for name in names]
     widths = [max(10, len(head) + 2) for head in heads]
@@ -110,7 +115,7 @@ def _cell(value: Any) -> str:
 
 
 def _loss_name(metric: str) -> str:
-    """Return what is minimised, where that is one minus the metric."""
+    """Return the name of the loss, which is one minus the value of some metrics."""
     return f"1 - {metric}" if metric in _ONE_MINUS else metric
 
 

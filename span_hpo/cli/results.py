@@ -1,4 +1,4 @@
-"""Results of commands as JSON holds them; `output` prints them."""
+"""Collect the results of commands as values that JSON can hold; `output` prints them."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ def shape_of(samples: Samples) -> dict[str, Any]:
 
 
 def group_errors(evaluation: Evaluation, samples: Samples) -> dict[str, dict[str, Any]] | None:
-    """Return number of rows and leave-one-out error of every group, if there are groups."""
+    """Return the number of rows and the leave-one-out error of every group, or None."""
     if samples.groups is None:
         return None
     wrong = is_wrong(evaluation.loo.y, evaluation.loo.decision_values)
@@ -39,7 +39,7 @@ def group_errors(evaluation: Evaluation, samples: Samples) -> dict[str, dict[str
 
 
 def places_of(indices: Array, samples: Samples) -> list[int]:
-    """Return where rows are: their lines in a text file, else their numbers from 1."""
+    """Return the lines of rows in a text file; for other files, the row numbers from 1."""
     numbers: list[int] = indices.tolist()
     return [index + 1 if samples.lines is None else samples.lines[index] for index in numbers]
 
@@ -53,22 +53,22 @@ def tuned_result(
     engine: Engine,
     seconds: float,
 ) -> dict[str, Any]:
-    """Return what is known about a tuned model.
+    """Return the result of the command `tune`.
 
     Parameters
     ----------
     file, samples
-        The training rows.
+        Path and content of the file of training rows.
     model
-        The fitted model.
+        Fitted model.
     exact
-        Its hyperparameters, evaluated by the exact method.
+        Evaluation of the chosen hyperparameters by the exact method.
     saved
-        Where the model is.
+        Files of the model.
     engine
-        What has searched its hyperparameters, if there was anything to search.
+        Engine that has searched the hyperparameters, if there was anything to search.
     seconds
-        Time that all of this took.
+        Running time of the command.
     """
     was_searched = bool(model.objective_.space)
     return {
@@ -110,7 +110,7 @@ def prediction_columns(
 
 
 def error_rate(task: PredictionTask, predictions: list[Any]) -> float | None:
-    """Return the share of wrong predictions, if the labels are known."""
+    """Return the share of wrong predictions, or None if the labels are unknown."""
     if task.labels is None:
         return None
     return float(np.mean([a != b for a, b in zip(task.labels, predictions, strict=True)]))

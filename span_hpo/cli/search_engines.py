@@ -1,4 +1,4 @@
-"""How a search of the command line is run, resumed and counted: by Optuna, or by Ray Tune."""
+"""Run and resume the search of the command line, with Optuna or with Ray Tune."""
 
 import shlex
 import shutil
@@ -18,14 +18,16 @@ from span_hpo.search import DEFAULT_BUDGETS
 
 
 class Engine(Protocol):
-    """A way to search.
+    """Framework that runs the trials of a search.
 
     Attributes
     ----------
     settings
-        How to search.
-    place, in_folder
-        Where trials are kept, and whether that is a folder.
+        Settings of the search.
+    place
+        Path or URL of the storage that keeps the trials.
+    in_folder
+        Whether the storage is a folder.
     """
 
     settings: SearchSettings
@@ -33,13 +35,13 @@ class Engine(Protocol):
     in_folder: ClassVar[bool]
 
     def begin(self) -> None:
-        """Raise unless a search is resumed if and only if that is wanted."""
+        """Raise if there is no search to resume, or one that would be replaced unasked."""
 
     def chosen(self, objective: SpanObjective) -> dict[str, Any]:
         """Run the trials and return the hyperparameters of the best one."""
 
     def finished(self) -> int:
-        """Return how many trials have finished so far."""
+        """Return the number of trials that have finished so far."""
 
 
 def engine_of(settings: SearchSettings, model: Path, *, progress_bar: bool) -> Engine:
@@ -48,7 +50,7 @@ def engine_of(settings: SearchSettings, model: Path, *, progress_bar: bool) -> E
     Parameters
     ----------
     settings
-        How to search.
+        Settings of the search.
     model
         Path of the model without its suffix, after which the study is named.
     progress_bar
@@ -63,7 +65,7 @@ def engine_of(settings: SearchSettings, model: Path, *, progress_bar: bool) -> E
 
 @dataclass
 class OptunaEngine:
-    """Threads of this process, with a study in a journal or a database."""
+    """Search in threads of this process, with a study in a journal or a database."""
 
     in_folder: ClassVar[bool] = False
     settings: SearchSettings
@@ -74,7 +76,7 @@ class OptunaEngine:
     _study: Any = field(default=None, init=False)
 
     def begin(self) -> None:
-        """Raise unless there is a study to resume, or none that would be mixed with this one."""
+        """Raise if there is no study to resume, or one that would be replaced unasked."""
         has_trials = self._adapter().trial_count(self.place, self.name) > 0
         if self.settings.resume and not has_trials:
             raise ArgumentError(
@@ -82,8 +84,8 @@ class OptunaEngine:
             )
         if has_trials and not self.settings.resume and not self.settings.force:
             raise ValueError(
-                f"{self.place} has a study {self.name!r} already: --resume goes on with it, "
-                "--force begins anew."
+                f"{self.place} has a study {self.name!r} already. Use --resume to continue it, or "
+                "--force to start again."
             )
         self._replaces = has_trials and not self.settings.resume
 
@@ -101,7 +103,7 @@ class OptunaEngine:
                 study_name=self.name,
                 seed=sampler_seed(self.settings.seed),
             )
-            adapter.abandoned_trials(study, fail=True)  # of a process that was killed
+            adapter.abandoned_trials(study, fail=True)  # those of a killed process
             with gentle_ctrl_c() as was_interrupted:
                 adapter.search(
                     study,
@@ -122,11 +124,11 @@ class OptunaEngine:
         return params
 
     def finished(self) -> int:
-        """Return how many trials have finished so far."""
+        """Return the number of trials that have finished so far."""
         return 0 if self._study is None else len(self._adapter().finished_trials(self._study))
 
     def _checked_budgets(self, objective: SpanObjective) -> Sequence[float]:
-        """Return the budgets in rows; wrong ones raise before a study is made or deleted."""
+        """Return the budgets in rows, or raise before a study is created or deleted."""
         if self.settings.budgets is not None:
             return objective.budget_rows(self.settings.budgets)
         is_pruned = self.settings.pruner not in (None, "none")
@@ -140,7 +142,7 @@ class OptunaEngine:
 
 @dataclass
 class RayEngine:
-    """Processes of this machine or of a cluster, with a folder of results."""
+    """Search in processes of this machine or of a cluster, with a folder of results."""
 
     in_folder: ClassVar[bool] = True
     settings: SearchSettings
@@ -151,27 +153,28 @@ class RayEngine:
     _done: int = field(default=0, init=False)
 
     def begin(self) -> None:
-        """Raise unless there is a run to resume, or none that would be replaced unasked."""
+        """Raise if there is no run to resume, or one that would be replaced unasked."""
         exists = self._adapter().has_run(self._path)
         if self.settings.resume and not exists:
-            raise ArgumentError("--resume", f"needs a run of Ray Tune, but {self._path} is none.")
+            raise ArgumentError("--resume", f"needs a run of Ray Tune, but {self._path} has none.")
         if exists and not self.settings.resume and not self.settings.force:
             raise ValueError(
-                f"{self._path} is a run already: --resume goes on with it, --force begins anew."
+                f"{self._path} has a run already. Use --resume to continue it, or --force to start "
+                "again."
             )
         self._replaces = exists and not self.settings.resume
 
     def chosen(self, objective: SpanObjective) -> dict[str, Any]:
         """Run the trials and return the hyperparameters of the best one."""
         adapter = self._adapter()
-        # What Ray prints is no result.
+        # The output of Ray is not part of the result.
         with redirect_stdout(sys.stderr), self._cluster():
             tuner = self._tuner(objective)
-            if self._replaces:  # now that all arguments are known to be right
+            if self._replaces:  # all arguments have been checked
                 shutil.rmtree(self._path)
             with noted_ctrl_c() as was_interrupted:
                 results = tuner.fit()
-            # Ray returns after Ctrl-C as it does after its last trial.
+            # Ray returns after Ctrl-C in the same way as after its last trial.
             if was_interrupted():
                 self._done = len(adapter.finished_results(results))
                 raise KeyboardInterrupt
@@ -182,7 +185,7 @@ class RayEngine:
         return params
 
     def finished(self) -> int:
-        """Return how many trials have finished so far."""
+        """Return the number of trials that have finished so far."""
         return self._done
 
     @property
@@ -191,7 +194,7 @@ class RayEngine:
 
     @contextmanager
     def _cluster(self) -> Iterator[None]:
-        """Join or start a cluster; where there is none, the option is named."""
+        """Join or start a cluster, or raise an error that names the option --address."""
         address = self.settings.address or "local"
         with ExitStack() as stack:
             try:
@@ -199,13 +202,13 @@ class RayEngine:
             except ConnectionError as error:
                 raise ArgumentError(
                     "--address",
-                    f"must be local, auto or that of a cluster, got {address!r}, where none "
-                    f"answers ({error.__cause__ or error}).",
+                    f"must be local, auto or the address of a cluster, got {address!r}, where "
+                    f"none answers ({error.__cause__ or error}).",
                 ) from error
             yield
 
     def _tuner(self, objective: SpanObjective) -> Any:
-        """Return a tuner of Ray: a new one, or that of the run to resume."""
+        """Return a new tuner of Ray, or the tuner of the run that is resumed."""
         settings, adapter = self.settings, self._adapter()
         cpus = 1.0 if settings.cpus_per_trial is None else settings.cpus_per_trial
         if settings.resume:
@@ -235,18 +238,18 @@ class RayEngine:
 
 @contextmanager
 def resume_hint_on_ctrl_c(engine: Engine) -> Iterator[None]:
-    """On Ctrl-C say what is kept, and how to go on or to stop here."""
+    """Add to a Ctrl-C what is kept, and how to continue the search or to save its best trial."""
     try:
         yield
     except KeyboardInterrupt:
         done, trials = engine.finished(), engine.settings.trials
         if not done:
-            raise KeyboardInterrupt("No trial has finished: nothing is kept.") from None
+            raise KeyboardInterrupt("No trial has finished, so nothing is kept.") from None
         command = [part for part in sys.argv[1:] if part not in ("--resume", "--force")]
         again = shlex.join(["span-hpo", *command, "--resume"])
-        message = f"{done} of {trials} trials are kept in {engine.place}. Go on with: {again}"
+        message = f"{done} of {trials} trials are kept in {engine.place}. Continue with: {again}"
         if isinstance(engine, OptunaEngine):
-            message += f" (or save the best of them: {again} --trials {done})"
+            message += f" (or save the best trial with: {again} --trials {done})"
         raise KeyboardInterrupt(message) from None
 
 

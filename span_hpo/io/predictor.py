@@ -170,8 +170,8 @@ class Predictor:
         if isinstance(rows, Table):
             if self.columns is None:
                 raise ValueError(
-                    f"{rows.source} must hold {wanted} numbered features: the model was not fitted "
-                    "to named columns."
+                    f"{rows.source} must hold {wanted} numbered features, because the model was "
+                    "not fitted to named columns, got a table."
                 )
             rows = self.columns.encoded(rows)
         if len(np.shape(rows)) != 2 or np.shape(rows)[1] != wanted:

@@ -39,7 +39,7 @@ def test_ctrl_c_in_a_terminal(tmp_path):
     assert "Traceback" not in terminal.before
     done, again, best = re.search(
         r"Interrupted. (\d+) of 100000 trials are kept in model.journal. "
-        r"Go on with: span-hpo (.+? --resume) \(or save the best of them: span-hpo (.+)\)",
+        r"Continue with: span-hpo (.+? --resume) \(or save the best trial with: span-hpo (.+)\)",
         last,
     ).groups()
     assert int(done) >= 5

@@ -77,7 +77,7 @@ def test_options_of_another_engine(option, capsys):
         (("--engine", "ray", "--sampler", "gp"), "--sampler must be tpe or random for the engine"),
         (("--engine", "ray", "--cpus-per-trial", 0), "--cpus-per-trial must be a finite number"),
         (("--seed", -1), "--seed must be a whole number of at least 0, got -1."),
-        (("--budgets", ""), "--budgets must be numbers with commas between them, got ''."),
+        (("--budgets", ""), "--budgets must be numbers that are separated by commas, got ''."),
     ],
 )
 def test_wrong_values_are_named(options, message, capsys):

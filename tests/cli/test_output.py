@@ -46,7 +46,7 @@ def test_prediction_of_a_terminal_user(tmp_path):
     assert lines[0] == "prediction"
     assert len(lines) == 121
     assert set(lines[1:]) == {"good", "bad"}
-    assert re.fullmatch(r"error 0\.\d{4} of 120 rows\n", found.stderr)
+    assert re.fullmatch(r"The error on 120 rows is 0\.\d{4}\.\n", found.stderr)
 
 
 def test_unknown_categories_give_a_warning(tmp_path):

@@ -17,7 +17,7 @@ def test_killed_and_resumed(storage, tmp_path):
         wait_for_trials(grows)  # and then it is killed
     assert not (tmp_path / "model.json").exists()
     error = run(*command, *place, "--trials", 5, folder=tmp_path, code=2)
-    assert "--resume goes on with it" in error
+    assert "Use --resume to continue it" in error
     found = json.loads(run(*command, *place, "--resume", "--trials", 1, "--json", folder=tmp_path))
     done = found["trials"]
     assert done >= 5
