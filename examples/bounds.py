@@ -1,4 +1,4 @@
-"""What the classical bounds say of an SVM as its cost grows, beside the exact error."""
+"""Compare the classical error bounds of an SVM with its exact error as the cost grows."""
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer
@@ -11,7 +11,7 @@ X = minmax_scale(X)
 kernel = RBF(gamma=1.0)
 objective = SpanObjective(X, y, kernel=kernel, weighting=UniformCost())
 diameter = bounds.enclosing_ball(kernel(X)).diameter
-print(f"all rows lie in a ball of diameter {diameter:.3f}")
+print(f"All rows lie in a ball of diameter {diameter:.3f}.")
 
 print("     C   exact  span-rule  xi-alpha  span bound  support vectors  Opper-Winther")
 for C in 10.0 ** np.arange(-2, 4):

@@ -1,4 +1,4 @@
-"""Leave-one-out by estimate, by proof and by brute force, from one fit."""
+"""Compute the leave-one-out error of one fit by an estimate, by proofs and by brute force."""
 
 import time
 
@@ -12,12 +12,12 @@ X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
 y = np.where(labels == 1, 1.0, -1.0)
 K = RBF(gamma=2.0)(X)
 solution = solve(Problem(K, y, np.where(y > 0, 50.0, 20.0)))
-leave_one_out(solution, method="exact")  # the first call compiles
+leave_one_out(solution, method="exact")  # compiles the code before it is timed
 
 print(
     f"{len(y)} rows, {solution.n_support} support vectors, {solution.n_in_bound} of them in-bound"
 )
-print("method     errors   proven rows   error is in         seconds")
+print("method     errors   proven rows   error bounds        seconds")
 for method in ("span", "exact", "stopping", "refit"):
     start = time.perf_counter()
     loo = leave_one_out(solution, method=method)

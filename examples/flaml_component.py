@@ -1,6 +1,7 @@
-"""An SVM as a component of AutoML: it competes with one of FLAML's own learners in one run.
+"""Let an SVM compete with one of FLAML's own learners in one run of AutoML.
 
-Our learner is judged by the leave-one-out estimate of its one fit, the others by held-out rows.
+The SVM is judged by the leave-one-out estimate of a single fit, and the other learner by held-out
+rows.
 """
 
 import logging

@@ -1,5 +1,5 @@
-# From a CSV file to predictions in two lines: models, trials and predictions stay in this folder.
-# iris.csv: R. A. Fisher's measurements of 150 flowers, 1936.
+# Go from a CSV file to predictions in two lines. All files are written to the current folder.
+# The file iris.csv holds R. A. Fisher's measurements of 150 flowers from 1936.
 set -e
 cp "$(dirname "$0")/iris.csv" .
 span-hpo tune iris.csv --target species --trials 40 --seed 0 --out flowers --force

@@ -1,8 +1,8 @@
-"""Rare positives: one cost per class, searched for the metric that matters.
+"""Search one cost per class for rare positives, with the metric that matters.
 
-Of every hundred rows seven are positive. The same search is run twice, for the balanced error and
-for the area under the ROC curve, and compared on held-out rows with scikit-learn's defaults. With
-so few positives the gain varies from one split to the next.
+Seven of a hundred rows are positive. The search runs twice, for the balanced error and for the area
+under the ROC curve, and its models are compared with scikit-learn's defaults on held-out rows. With
+so few positives, the gain varies from one split to the next.
 """
 
 import optuna
@@ -30,7 +30,7 @@ def tuned(metric):
     """Return the best model of 60 trials for one metric."""
     objective = SpanObjective(X_train, y_train, weighting=ClassCosts(), metric=metric)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0))
-    enqueue_defaults(study, objective)  # equal costs and balanced ones are tried first
+    enqueue_defaults(study, objective)  # equal and balanced costs are tried first
     study.optimize(OptunaObjective(objective), n_trials=60)
     return best_model(study, objective)
 

@@ -1,8 +1,8 @@
-"""Few errors or a small model: the trade-off between error and number of support vectors.
+"""Trade the error of a model against its number of support vectors.
 
-The number of support vectors is no metric, since metrics see leave-one-out values only. It is part
-of an `Evaluation`, however, so that a function of a trial can return both. With one direction,
-`max_support` sets a limit instead.
+The number of support vectors is not a metric, because metrics see only leave-one-out values. But it
+is part of an `Evaluation`, so that an objective function of your own can return both. In a study
+with one direction, `max_support` limits the number instead.
 """
 
 import optuna
@@ -21,14 +21,14 @@ study = optuna.create_study(
 
 
 def error_and_size(trial):
-    """Return what a small and good model has little of."""
+    """Return the loss and the number of support vectors of a trial."""
     evaluation = objective.evaluate(suggest_params(trial, objective))
     return evaluation.loss, evaluation.n_support
 
 
 study.optimize(error_and_size, n_trials=150)
 print("Pareto front\nsupport vectors   leave-one-out error")
-front = {tuple(trial.values) for trial in study.best_trials}  # equal pairs are shown once
+front = {tuple(trial.values) for trial in study.best_trials}  # equal pairs are printed once
 for error, n_support in sorted(front, reverse=True):
     print(f"{n_support:15.0f}{error:22.4f}")
 

@@ -1,7 +1,7 @@
-"""Give up early: most trials see an eighth of the rows only, the promising ones all of them.
+"""Stop bad trials early: most trials see only an eighth of the rows, and good ones all of them.
 
-A trial reports its loss at 250, 500, 1000 and 2000 rows, and successive halving ends it wherever it
-is not among the better half. The same search without pruning is run for comparison.
+A trial reports its loss at 250, 500, 1000 and 2000 rows, and successive halving stops it as soon as
+it is not among the better half. The same search without pruning is run for comparison.
 """
 
 import time
@@ -16,9 +16,9 @@ from span_hpo.integrations.optuna import OptunaObjective, best_trial
 
 X, y = make_moons(2000, noise=0.3, random_state=0)
 BUDGETS = (0.125, 0.25, 0.5, 1.0)  # shares of the rows
-HALVING = SuccessiveHalvingPruner(min_resource=250, reduction_factor=2)  # in rows
+HALVING = SuccessiveHalvingPruner(min_resource=250, reduction_factor=2)  # in numbers of rows
 
-# The first fits compile, once, if Numba is installed; that shall not count as time of a search.
+# If Numba is installed, the first fits compile code, which must not count as time of a search.
 small = SpanObjective(X[:200], y[:200])
 small.evaluate({name: values[0] for name, values in small.grid(2).items()})
 small.evaluate(small.defaults()[0])
@@ -29,7 +29,7 @@ for title, budgets, pruner in (
     ("all rows", (1.0,), NopPruner()),
     ("with pruning", BUDGETS, HALVING),
 ):
-    objective = SpanObjective(X, y)  # a new one: a kernel cache of its own
+    objective = SpanObjective(X, y)  # a new objective has an empty kernel cache
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0), pruner=pruner)
     start = time.perf_counter()
     study.optimize(OptunaObjective(objective, budgets=budgets), n_trials=60)

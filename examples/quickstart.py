@@ -1,6 +1,6 @@
-"""Tune class costs and kernel width with Optuna, then predict: the shortest useful program.
+"""Tune class costs and kernel width with Optuna, then predict.
 
-The task is to tell odd digits from even ones.
+The task is to distinguish odd digits from even ones.
 """
 
 import numpy as np
@@ -26,6 +26,6 @@ model = best_model(study, objective)  # a fitted scikit-learn SVC
 
 best = best_trial(study)
 print("best parameters:", {name: round(value, 4) for name, value in best.params.items()})
-print(f"leave-one-out error   {best.value:.4f} (optimistic: it was selected)")
+print(f"leave-one-out error   {best.value:.4f} (optimistic, because it was selected)")
 print(f"test accuracy, tuned  {model.score(X_test, y_test):.4f}")
 print(f"test accuracy, SVC()  {SVC().fit(X_train, y_train).score(X_test, y_test):.4f}")

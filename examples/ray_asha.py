@@ -1,6 +1,6 @@
-"""Search on all cores with Ray Tune: half of the trials end at each budget of rows.
+"""Search on all cores with Ray Tune, which stops half of the trials at each budget of rows.
 
-On a cluster it is the same program, after ``ray.init(address="auto")``.
+To run the same program on a cluster, call ``ray.init(address="auto")``.
 """
 
 import tempfile
@@ -23,7 +23,7 @@ ray.init(include_dashboard=False, log_to_driver=False)
 with tempfile.TemporaryDirectory() as folder:
     results = tuner(objective, num_samples=48, scheduler="asha", seed=0, storage_path=folder).fit()
     rows = Counter(result.metrics["n_rows"] for result in results)
-    print("trials by the rows they have seen:", dict(sorted(rows.items())))
+    print("number of trials by rows that they have seen:", dict(sorted(rows.items())))
     best = best_result(results, objective)
     model = best_model(results, objective)
 ray.shutdown()

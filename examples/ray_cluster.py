@@ -1,7 +1,7 @@
-"""A search on a cluster of three nodes, one of which disappears in the middle.
+"""Search on a cluster of three nodes, one of which disappears during the search.
 
-The nodes are simulated on this machine, with one core each. Trials of the lost node go on from
-their last report on another one.
+The nodes are simulated on this machine, with one core each. Trials of the lost node continue on
+another node after their last report.
 """
 
 import tempfile
@@ -33,13 +33,13 @@ class Tally(tune.Callback):
         self.file = file
 
     def on_trial_complete(self, iteration, trials, trial, **info):
-        """Be called by Ray."""
+        """Write the line; Ray calls this method."""
         with self.file.open("a") as lines:
             lines.write(f"{trial}\n")
 
 
 def remove_one(file):
-    """Take a node away when a third of the trials have finished and others are running."""
+    """Remove a node when a third of the trials have finished and others are running."""
     while not file.exists() or len(file.read_text().splitlines()) < 10:
         time.sleep(0.1)
     cluster.remove_node(nodes[0])
@@ -65,6 +65,6 @@ with tempfile.TemporaryDirectory() as folder:
     params = params_of(best, objective)
     print("best", ", ".join(f"{name} {value:.3g}" for name, value in params.items()), end="")
     print(f": loss {best.metrics['loss']:.4f}")
-    print("as outside the cluster:", abs(objective(params) - best.metrics["loss"]) < 1e-12)
+    print("same loss outside the cluster:", abs(objective(params) - best.metrics["loss"]) < 1e-12)
 ray.shutdown()
 cluster.shutdown()

@@ -1,7 +1,7 @@
-"""Stop a study and go on later: all trials are kept in an SQLite file.
+"""Stop a study and continue it later from an SQLite file, which keeps all trials.
 
-Each session opens the file as a new process would. The second one finds the trials of the first,
-does not repeat the default points, and can only improve on the best trial.
+Each session opens the file as a new process would. The second session finds the trials of the
+first, does not repeat the default points, and can only improve on the best trial.
 """
 
 import tempfile
@@ -21,7 +21,7 @@ X = minmax_scale(X)
 
 
 def session(file, seed):
-    """Open the study in a file, or begin it, and add 20 trials."""
+    """Open or create the study in a file, and add 20 trials."""
     storage = RDBStorage(f"sqlite:///{file}")
     study = optuna.create_study(
         study_name="breast cancer",
@@ -31,7 +31,7 @@ def session(file, seed):
     )
     objective = SpanObjective(X, y, metric="smooth_error")
     found = len(study.trials)
-    enqueue_defaults(study, objective)  # skips those that the study has
+    enqueue_defaults(study, objective)  # skips points that the study has already
     waiting = len(study.get_trials(states=(TrialState.WAITING,)))
     study.optimize(OptunaObjective(objective), n_trials=20)
     best = best_trial(study)

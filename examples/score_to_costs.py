@@ -1,8 +1,8 @@
-"""Turn a score of each row into its cost: labels that were given with more or less confidence.
+"""Turn the confidence with which a row was labelled into the cost of the row.
 
-Annotators who were unsure have overlooked seven of ten positives. Their confidence is the score;
-its sigmoid is the cost of a row, and Optuna searches the sigmoid's steepness A, midpoint B and
-height C together with the kernel width. The test rows have clean labels.
+Annotators who were unsure have overlooked seven of ten positives. Their confidence is the score of
+a row, and the sigmoid of the score is its cost. Optuna searches the steepness A, the midpoint B and
+the height C of the sigmoid together with the kernel width. The test rows have clean labels.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ for title, arguments in {
     "costs from the score": {
         "weighting": SigmoidScore(),
         "scores": confidence,
-        "metric_weight": confidence,  # what a doubtful label says about a model counts less too
+        "metric_weight": confidence,  # doubtful labels also count less in the metric
     },
 }.items():
     objective = SpanObjective(X, labels, metric="smooth_error", **arguments)

@@ -1,7 +1,7 @@
-"""A classifier that tunes itself in a Pipeline, its probabilities, and the labels it doubts.
+"""Use a classifier that tunes itself in a pipeline, gives probabilities and doubts labels.
 
 Some labels of the training rows are flipped. Every training row is judged by the model of all
-others, so that the rows whose label the others contradict can be looked at again.
+other rows, so that you can check the rows whose labels the others contradict.
 """
 
 import numpy as np

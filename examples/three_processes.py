@@ -1,7 +1,7 @@
-"""Three processes work on one study, which they share through a journal file.
+"""Run one study in three processes, which share it through a journal file.
 
-No server is needed, and any process may join or leave. The samplers are seeded, but what a process
-knows of the trials of the others depends on who is first, so that the numbers vary a little.
+No server is needed, and processes may join or leave at any time. The samplers are seeded, but the
+order in which the processes finish their trials is not fixed, so that the numbers vary a little.
 """
 
 import multiprocessing
@@ -32,7 +32,7 @@ def work(file, objective, seed):
 
 
 def main():
-    """Start the processes, wait for them, and look at what they did."""
+    """Start the processes, wait for them, and print their results."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     X, digits = load_digits(return_X_y=True)
     objective = OptunaObjective(SpanObjective(X[:600] / 16, digits[:600] % 2))

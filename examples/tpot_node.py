@@ -1,7 +1,7 @@
-"""A self-judging SVM as a node of TPOT, which evolves the pipeline around it.
+"""Let TPOT evolve a pipeline around an SVM that estimates its own error.
 
-Every candidate is fitted once on all training rows and scored by the leave-one-out error of its
-SVM: no folds. Needs ``pip install tpot``.
+Every candidate is fitted once to all training rows and scored by the leave-one-out error of its
+SVM, without folds. Install TPOT with ``pip install tpot``.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from span_hpo import RBF, SpanSVC, UniformCost
 
 
 class FixedSVC(SpanSVC):
-    """One weighted fit, with its hyperparameters as plain numbers."""
+    """An SVM with fixed hyperparameters, which TPOT sets as plain numbers."""
 
     def __init__(self, C=1.0, gamma=0.1):
         super().__init__(kernel=RBF(gamma), weighting=UniformCost(C))
@@ -23,20 +23,20 @@ class FixedSVC(SpanSVC):
 
 
 class AllRows:
-    """A single split in which the training rows are the test rows, too."""
+    """A single split in which all rows are both training and test rows."""
 
     def split(self, X, y=None, groups=None):
-        """Yield all rows twice."""
+        """Yield all rows as training rows and as test rows."""
         rows = np.arange(len(X))
         yield rows, rows
 
     def get_n_splits(self, X=None, y=None, groups=None):
-        """Return one."""
+        """Return the number of splits, which is one."""
         return 1
 
 
 def loo_accuracy(pipeline, X, y):
-    """Return what leave-one-out says about the SVM at the end of a fitted pipeline."""
+    """Return the leave-one-out accuracy of the SVM at the end of a fitted pipeline."""
     return 1 - pipeline[-1].loo_error_
 
 

@@ -246,7 +246,7 @@ def test_node_of_a_cluster_is_removed(tmp_path):
     ).groups()
     assert finished == trials
     assert errors == "0"
-    assert "as outside the cluster: True" in found.stdout
+    assert "same loss outside the cluster: True" in found.stdout
 
 
 BAD = {
