@@ -35,7 +35,9 @@ def test_one_hot_encoding_is_that_of_scikit_learn():
     features = [EncodedColumn(name, tuple(sorted(set(seen[name])))) for name in ("x", "y")]
     columns = Encoding("label", tuple(features))
     np.testing.assert_array_equal(columns.encoded(Table.of(seen)), encoder.transform(seen))
-    with pytest.warns(UserWarning, match="has categories that were not there in training: g, h"):
+    with pytest.warns(
+        UserWarning, match="has categories that do not occur in the training rows: g, h"
+    ):
         encoded = columns.encoded(Table.of(new))
     np.testing.assert_array_equal(encoded, encoder.transform(new))
 
@@ -44,7 +46,7 @@ BAD_CSV = {
     "missing value": (CSV.replace("45", ""), {}, "line 3, column 'age' of .* must have a value"),
     "question mark": (CSV.replace("Ulm,0.5", "?,0.5"), {}, "line 2, column 'town' .* value"),
     "missing label": (CSV.replace("B,no\n2", "B,\n2"), {}, "missing in 1 of 4 rows"),
-    "slip": (CSV.replace("60", "6o"), {}, "line 5, column 'age' .* like others .* got '6o'"),
+    "slip": (CSV.replace("60", "6o"), {}, "line 5, column 'age' .* like the others .* got '6o'"),
     "infinite": (CSV.replace("60", "1e999"), {}, "line 5, column 'age' .* finite number"),
     "short row": (CSV.replace("B,no\n2", "B\n2"), {}, "line 3 of .* must have 5 cells, .* got 4"),
     "long row": (CSV + "1,2,3,4,5,6\n", {}, "line 6 of .* got 6"),
@@ -53,7 +55,7 @@ BAD_CSV = {
     "empty": ("", {}, "must name the columns, got an empty one"),
     "no header": (CSV.partition("\n")[2].replace("Ulm", "1"), {}, "one of '31', '1'"),
     "numbers for names": ("1,2\n3,4\n", {"target": "1"}, "must name the columns, got numbers"),
-    "two of a name": ("a,a,label\n1,2,3\n", {}, "different names, got two 'a'"),
+    "two of a name": ("a,a,label\n1,2,3\n", {}, "different names, got 'a' twice"),
     "one class": (CSV.replace("no", "yes"), {}, "from 2 to 100 classes, got 1"),
     "regression": (
         "a,label\n" + "".join(f"{i},{i / 7}\n" for i in range(150)),

@@ -74,7 +74,7 @@ def test_damaged_libsvm_files_are_refused(tmp_path):
         ("kernel_type rbf", "kernel_type sigmoid", "one of the kernels"),
         ("gamma 0.7", "gamma x", "could not convert"),
         (":", "?", "model"),
-        ("nr_class 3", "nr_class 7", "3 labels of 7 classes"),
+        ("nr_class 3", "nr_class 7", "3 labels for 7 classes"),
         (" 1:", " 0:", "numbered from 1"),
         (" 2:", " 1:", "each once"),
         (" 4:", " 4000000000000:", "features where"),

@@ -13,7 +13,7 @@ def test_parameters_that_json_does_not_know(tmp_path):
     """What cannot be written is named, and leaves no file."""
     _, _, model = fitted(Linear(), "two", 60)
     predictor = Predictor.from_svc(model, parameters={"kernel": object()})
-    with pytest.raises(TypeError, match="must be numbers and text, got object"):
+    with pytest.raises(TypeError, match="must be numbers or text, got object"):
         predictor.save(tmp_path / "model.json")
     assert not list(tmp_path.iterdir())
 
@@ -68,5 +68,5 @@ def test_numbers_of_numpy_become_plain():
         found = plain_number(value)
         assert (found, type(found)) == (plain, type(plain))
     assert json.loads(json.dumps({"C": np.int64(2)}, default=plain_number)) == {"C": 2}
-    with pytest.raises(TypeError, match="must be numbers and text, got ndarray"):
+    with pytest.raises(TypeError, match="must be numbers or text, got ndarray"):
         plain_number(np.ones(2))

@@ -78,7 +78,7 @@ def test_other_files_are_refused_and_stay_as_they_are(content, tmp_path):
     """A file that is no journal, or half of one, is named and not written to."""
     file = tmp_path / "rows.csv"
     file.write_bytes(content)
-    with pytest.raises(ValueError, match=r"`storage` must be the URL of a database, or a journal"):
+    with pytest.raises(ValueError, match=r"`storage` must be the URL of a database, a journal"):
         new_study(storage=file, study_name="moons")
     assert file.read_bytes() == content
 
@@ -102,7 +102,7 @@ def test_samplers_and_pruners_by_name():
     assert (study.sampler, study.pruner) == (sampler, pruner)
     for argument in ("sampler", "pruner"):
         with pytest.raises(
-            ValueError, match=f"`{argument}` must be one of Optuna's or of .*'best'"
+            ValueError, match=f"`{argument}` must be a {argument} of Optuna or one of .*'best'"
         ):
             new_study(**{argument: "best"})
 
