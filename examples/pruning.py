@@ -16,7 +16,7 @@ from span_hpo.integrations.optuna import OptunaObjective, best_trial
 
 X, y = make_moons(2000, noise=0.3, random_state=0)
 BUDGETS = (0.125, 0.25, 0.5, 1.0)  # shares of the rows
-HALVING = SuccessiveHalvingPruner(min_resource=250, reduction_factor=2)  # in numbers of rows
+HALVING = SuccessiveHalvingPruner(min_resource=250, reduction_factor=2)  # min_resource counts rows
 
 # If Numba is installed, the first fits compile code, which must not count as time of a search.
 small = SpanObjective(X[:200], y[:200])

@@ -43,7 +43,7 @@ def abandoned_trials(study: Study, *, fail: bool = False) -> list[FrozenTrial]:
     --------
     >>> from span_hpo.integrations.optuna import abandoned_trials, new_study
     >>> study = new_study()
-    >>> trial = study.ask()  # of this process, which is alive
+    >>> trial = study.ask()  # a running trial of this process
     >>> abandoned_trials(study, fail=True)
     []
     """

@@ -238,7 +238,7 @@ class RayEngine:
 
 @contextmanager
 def resume_hint_on_ctrl_c(engine: Engine) -> Iterator[None]:
-    """Add to a Ctrl-C what is kept, and how to continue the search or to save its best trial."""
+    """Explain after Ctrl-C which trials are kept, and how to continue or to save the best one."""
     try:
         yield
     except KeyboardInterrupt:
