@@ -17,6 +17,7 @@ import ray
 from ray import tune
 from ray.tune.schedulers import ASHAScheduler
 from ray.tune.search import BasicVariantGenerator
+from span_hpo.integrations.ray import best_model, search_space, tuner
 
 from benchmarks.harness.data import Split, load
 from benchmarks.harness.markdown import markdown_table
@@ -24,7 +25,6 @@ from benchmarks.harness.runner import Benchmark, grid_points
 from benchmarks.search.overhead import COMPUTATION, compute
 from benchmarks.search.studies import WIDTHS
 from span_hpo import RBF, SpanObjective
-from span_hpo.integrations.ray import best_model, search_space, tuner
 
 DATASETS = ["splice", "ida_ringnorm"]
 TRIALS = 64

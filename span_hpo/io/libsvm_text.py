@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -32,86 +31,84 @@ def libsvm_entries(X: Any) -> Iterator[list[str]]:
         yield [f"{j + 1}:{value!r}" for j, value in zip(columns, values, strict=True) if value]
 
 
-@dataclass(frozen=True, eq=False)
-class LibsvmModel:
-    """The parts of a model that LIBSVM's text format holds; `Predictor` describes each of them."""
+def model_text(model: Any, labels: Array) -> str:
+    """Return the content of a model file.
 
-    kernel: str
-    kernel_parameters: dict[str, float]
-    labels: Array
-    support_vectors: Any
-    n_support: Array
-    coefficients: FloatArray
-    offsets: FloatArray
+    Parameters
+    ----------
+    model
+        A `Predictor`, of which the kernel, the support vectors, the coefficients and the offsets
+        are written.
+    labels
+        Whole numbers that stand for the labels of the classes, shape (k,).
+    """
+    lines = ["svm_type c_svc", f"kernel_type {LIBSVM_KERNELS[model.kernel].libsvm_name}"]
+    for name, value in model.kernel_parameters.items():
+        lines.append(f"{name} {int(value) if name == 'degree' else repr(value)}")
+    lines += [
+        f"nr_class {len(labels)}",
+        f"total_sv {model.support_vectors.shape[0]}",
+        # In the file, a positive decision value is a vote for the first class.
+        "rho " + " ".join(repr(float(offset)) for offset in model.offsets),
+        "label " + " ".join(str(label) for label in labels),
+        "nr_sv " + " ".join(str(count) for count in model.n_support),
+        "SV",
+    ]
+    for coefficients, entries in zip(
+        -model.coefficients.T, libsvm_entries(model.support_vectors), strict=True
+    ):
+        lines.append(" ".join([*(repr(float(value)) for value in coefficients), *entries]))
+    return "\n".join(lines) + "\n"
 
-    def text(self) -> str:
-        """Return the content of a model file."""
-        lines = ["svm_type c_svc", f"kernel_type {LIBSVM_KERNELS[self.kernel].libsvm_name}"]
-        for name, value in self.kernel_parameters.items():
-            lines.append(f"{name} {int(value) if name == 'degree' else repr(value)}")
-        lines += [
-            f"nr_class {len(self.labels)}",
-            f"total_sv {self.support_vectors.shape[0]}",
-            # In the file, a positive decision value is a vote for the first class.
-            "rho " + " ".join(repr(float(offset)) for offset in self.offsets),
-            "label " + " ".join(str(label) for label in self.labels),
-            "nr_sv " + " ".join(str(count) for count in self.n_support),
-            "SV",
-        ]
-        for coefficients, entries in zip(
-            -self.coefficients.T, libsvm_entries(self.support_vectors), strict=True
-        ):
-            lines.append(" ".join([*(repr(float(value)) for value in coefficients), *entries]))
-        return "\n".join(lines) + "\n"
 
-    @classmethod
-    def of_text(cls, text: str, source: str, n_features: int | None = None) -> "LibsvmModel":
-        """Return the model that the content of a file describes.
+def model_parts(text: str, source: str, n_features: int | None = None) -> dict[str, Any]:
+    """Return the attributes of the `Predictor` that the content of a file describes.
 
-        Parameters
-        ----------
-        text
-            Content of the file.
-        source
-            Name of the file, for messages.
-        n_features
-            Number of features; by default the highest number of a feature that is used.
+    Parameters
+    ----------
+    text
+        Content of the file.
+    source
+        Name of the file, for messages.
+    n_features
+        Number of features; by default the highest number of a feature that is used.
 
-        Raises
-        ------
-        ValueError
-            If the file is damaged, or holds a model of another kind.
-        """
-        lines = iter(text.splitlines())
-        header = _header(lines, source)
-        kernel = _kernel_of(header, source)
-        try:
-            return cls._of_parts(kernel, header, lines, n_features)
-        except (KeyError, ValueError, IndexError) as error:
-            raise damaged_model(source, error) from error
+    Raises
+    ------
+    ValueError
+        If the file is damaged, or holds a model of another kind.
+    """
+    lines = iter(text.splitlines())
+    header = _header(lines, source)
+    kernel = _kernel_of(header, source)
+    try:
+        return {"kernel": kernel, **_numbers(kernel, header, lines, n_features)}
+    except (ValueError, IndexError) as error:
+        raise damaged_model(source, error) from error
+    except KeyError as missing:
+        raise damaged_model(source, ValueError(f"it has no line {missing}")) from missing
 
-    @classmethod
-    def _of_parts(
-        cls, kernel: str, header: dict[str, str], lines: Iterator[str], n_features: int | None
-    ) -> "LibsvmModel":
-        """Return the model that a header and the lines of its support vectors describe."""
-        labels = np.array([int(label) for label in header["label"].split()])
-        rows = [_support_vector(line, len(labels) - 1) for line in lines if line.strip()]
-        if len(rows) != int(header["total_sv"]):
-            raise ValueError(f"it holds {len(rows)} of {header['total_sv']} support vectors")
-        if len(labels) != int(header["nr_class"]):
-            raise ValueError(f"it has {len(labels)} labels for {header['nr_class']} classes")
-        return cls(
-            kernel=kernel,
-            kernel_parameters={
-                name: float(header[name]) for name in LIBSVM_KERNELS[kernel].parameter_names()
-            },
-            labels=labels,
-            support_vectors=_dense([entries for _, entries in rows], n_features),
-            n_support=np.array([int(count) for count in header["nr_sv"].split()]),
-            coefficients=-np.array([coefficients for coefficients, _ in rows]).T,
-            offsets=np.array([float(rho) for rho in header["rho"].split()]),
-        )
+
+def _numbers(
+    kernel: str, header: dict[str, str], lines: Iterator[str], n_features: int | None
+) -> dict[str, Any]:
+    """Return the numbers in a header and in the lines of its support vectors."""
+    labels = np.array([int(label) for label in header["label"].split()])
+    rows = [_support_vector(line, len(labels) - 1) for line in lines if line.strip()]
+    if len(rows) != int(header["total_sv"]):
+        raise ValueError(f"it holds {len(rows)} of {header['total_sv']} support vectors")
+    if len(labels) != int(header["nr_class"]):
+        raise ValueError(f"it has {len(labels)} labels for {header['nr_class']} classes")
+    return {
+        "kernel_parameters": {
+            name: float(header[name]) for name in LIBSVM_KERNELS[kernel].parameter_names()
+        },
+        "labels": labels,
+        "support_vectors": _dense([entries for _, entries in rows], n_features),
+        "n_support": np.array([int(count) for count in header["nr_sv"].split()]),
+        "coefficients": -np.array([coefficients for coefficients, _ in rows]).T,
+        "offsets": np.array([float(rho) for rho in header["rho"].split()]),
+    }
 
 
 def damaged_model(source: str, fault: Exception) -> ValueError:

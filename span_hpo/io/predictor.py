@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from span_hpo.calibration import PlattSigmoid, class_probabilities
 from span_hpo.io.atomic import write_text
 from span_hpo.io.encoding import Encoding
-from span_hpo.io.libsvm_text import LibsvmModel, damaged_model
+from span_hpo.io.libsvm_text import damaged_model, model_parts, model_text
 from span_hpo.io.model_json import plain_number, read_vectors, written_vectors
 from span_hpo.io.scaling import Scaling, scaling_of
 from span_hpo.io.tables import Table
@@ -356,16 +356,7 @@ class Predictor:
 
         Labels are written as in `libsvm_labels`.
         """
-        model = LibsvmModel(
-            kernel=self.kernel,
-            kernel_parameters=self.kernel_parameters,
-            labels=self.libsvm_labels,
-            support_vectors=self.support_vectors,
-            n_support=self.n_support,
-            coefficients=self.coefficients,
-            offsets=self.offsets,
-        )
-        write_text(path, model.text())
+        write_text(path, model_text(self, self.libsvm_labels))
 
     @classmethod
     def load_libsvm(cls, path: str | Path, *, n_features: int | None = None) -> "Predictor":
@@ -387,8 +378,7 @@ class Predictor:
             text = Path(path).read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
             raise ValueError(f"{path} must be a LIBSVM model, got a binary file.") from error
-        parts = LibsvmModel.of_text(text, str(path), n_features)
-        model = cls(**{part.name: getattr(parts, part.name) for part in fields(parts)})
+        model = cls(**model_parts(text, str(path), n_features))
         try:
             _check(model)
         except ValueError as error:
