@@ -9,6 +9,7 @@ import logging
 from flaml import AutoML
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
+
 from span_hpo.integrations.flaml import LooMetric, SpanLearner
 
 logging.getLogger("flaml").setLevel(logging.ERROR)

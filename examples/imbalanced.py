@@ -11,9 +11,9 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from span_hpo.integrations.optuna import OptunaObjective, best_model, enqueue_defaults
 
 from span_hpo import ClassCosts, SpanObjective
+from span_hpo.integrations.optuna import OptunaObjective, best_model, enqueue_defaults
 
 X, y = make_classification(
     5000, 5, n_informative=3, n_redundant=0, weights=[0.93], flip_y=0, random_state=1

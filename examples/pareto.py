@@ -7,9 +7,9 @@ with one direction, `max_support` limits the number instead.
 
 import optuna
 from sklearn.datasets import load_digits
-from span_hpo.integrations.optuna import OptunaObjective, best_trial, suggest_params
 
 from span_hpo import SpanObjective
+from span_hpo.integrations.optuna import OptunaObjective, best_trial, suggest_params
 
 X, digits = load_digits(return_X_y=True)
 objective = SpanObjective(X[:600] / 16, digits[:600] % 2)  # even or odd

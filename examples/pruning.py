@@ -10,9 +10,9 @@ import optuna
 from optuna.pruners import NopPruner, SuccessiveHalvingPruner
 from optuna.trial import TrialState
 from sklearn.datasets import make_moons
-from span_hpo.integrations.optuna import OptunaObjective, best_trial
 
 from span_hpo import SpanObjective
+from span_hpo.integrations.optuna import OptunaObjective, best_trial
 
 X, y = make_moons(2000, noise=0.3, random_state=0)
 BUDGETS = (0.125, 0.25, 0.5, 1.0)  # shares of the rows

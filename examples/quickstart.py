@@ -8,9 +8,9 @@ import optuna
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
-from span_hpo.integrations.optuna import OptunaObjective, best_model, best_trial
 
 from span_hpo import SpanObjective
+from span_hpo.integrations.optuna import OptunaObjective, best_model, best_trial
 
 X, digits = load_digits(return_X_y=True)
 y = np.where(digits % 2, "odd", "even")

@@ -9,9 +9,9 @@ from collections import Counter
 import ray
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
-from span_hpo.integrations.ray import best_model, best_result, tuner
 
 from span_hpo import SpanObjective
+from span_hpo.integrations.ray import best_model, best_result, tuner
 
 X, digits = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(

@@ -13,9 +13,9 @@ import ray
 from ray import tune
 from ray.cluster_utils import Cluster
 from sklearn.datasets import load_digits
-from span_hpo.integrations.ray import best_result, params_of, tuner
 
 from span_hpo import SpanObjective
+from span_hpo.integrations.ray import best_result, params_of, tuner
 
 X, y = load_digits(return_X_y=True)
 objective = SpanObjective(X[:500] / 16, y[:500] % 2, metric="smooth_error")

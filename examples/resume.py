@@ -12,9 +12,9 @@ from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import minmax_scale
-from span_hpo.integrations.optuna import OptunaObjective, best_trial, enqueue_defaults
 
 from span_hpo import SpanObjective
+from span_hpo.integrations.optuna import OptunaObjective, best_trial, enqueue_defaults
 
 X, y = load_breast_cancer(return_X_y=True)
 X = minmax_scale(X)

@@ -8,9 +8,9 @@ the height C of the sigmoid together with the kernel width. The test rows have c
 import numpy as np
 import optuna
 from sklearn.datasets import make_moons
-from span_hpo.integrations.optuna import OptunaObjective, best_model, best_trial
 
 from span_hpo import SigmoidScore, SpanObjective, UniformCost
+from span_hpo.integrations.optuna import OptunaObjective, best_model, best_trial
 
 rng = np.random.default_rng(0)
 X, truth = make_moons(400, noise=0.25, random_state=0)

@@ -13,9 +13,9 @@ import optuna
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from sklearn.datasets import load_digits
-from span_hpo.integrations.optuna import OptunaObjective, best_trial
 
 from span_hpo import SpanObjective
+from span_hpo.integrations.optuna import OptunaObjective, best_trial
 
 WORKERS, TRIALS = 3, 15
 

@@ -17,7 +17,6 @@ import ray
 from ray import tune
 from ray.tune.schedulers import ASHAScheduler
 from ray.tune.search import BasicVariantGenerator
-from span_hpo.integrations.ray import best_model, search_space, tuner
 
 from benchmarks.harness.data import Split, load
 from benchmarks.harness.markdown import markdown_table
@@ -25,6 +24,7 @@ from benchmarks.harness.runner import Benchmark, grid_points
 from benchmarks.search.overhead import COMPUTATION, compute
 from benchmarks.search.studies import WIDTHS
 from span_hpo import RBF, SpanObjective
+from span_hpo.integrations.ray import best_model, search_space, tuner
 
 DATASETS = ["splice", "ida_ringnorm"]
 TRIALS = 64

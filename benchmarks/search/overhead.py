@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import optuna
-from span_hpo.integrations.optuna import OptunaObjective
 
 from benchmarks.harness.markdown import markdown_table
 from benchmarks.harness.runner import Benchmark, grid_points
 from benchmarks.search.studies import new_objective, new_study
 from span_hpo import Float
+from span_hpo.integrations.optuna import OptunaObjective
 
 DATASETS = ["splice"]
 _TRIALS = 100

@@ -10,13 +10,13 @@ from typing import Any
 
 import optuna
 from optuna.trial import TrialState
-from span_hpo.integrations.optuna import OptunaObjective
 
 from benchmarks.harness.markdown import markdown_table, mean_of
 from benchmarks.harness.runner import Benchmark, grid_points
 from benchmarks.search.search import DATASETS, SEEDS, TRIALS
 from benchmarks.search.studies import error_on_test_rows, new_objective, new_study
 from span_hpo import Evaluation, SpanObjective
+from span_hpo.integrations.optuna import OptunaObjective
 
 BUDGETS = (0.125, 0.25, 0.5, 1.0)
 KEPT = 10.0  # percent of the trials that pass a budget

@@ -20,13 +20,13 @@ from typing import Any
 
 import optuna
 from optuna.trial import TrialState
-from span_hpo.integrations.optuna import OptunaObjective, best_trial, params_of
 
 from benchmarks.harness.data import PAPER
 from benchmarks.harness.markdown import markdown_table
 from benchmarks.harness.runner import RESULTS, Benchmark, Options, ResultFile, read_rows, rows_with
 from benchmarks.search.studies import WIDTHS, first_split, model_error, new_objective, new_study
 from span_hpo import RBF, SpanObjective
+from span_hpo.integrations.optuna import OptunaObjective, best_trial, params_of
 from span_hpo.space import Params
 
 DATASETS = list(PAPER[:8])  # with class costs and less than 2,000 training rows

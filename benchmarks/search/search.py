@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC
-from span_hpo.integrations.optuna import OptunaObjective
 
 from benchmarks.harness.markdown import markdown_table, mean_of
 from benchmarks.harness.runner import RESULTS, Benchmark, Options, grid_points, read_rows, rows_with
 from benchmarks.search.studies import error_on_test_rows, first_split, new_objective, new_study
+from span_hpo.integrations.optuna import OptunaObjective
 
 DATASETS = ["ida_image", "ida_banana", "splice", "a1a", "ida_waveform"]
 SEEDS = (0, 1, 2)

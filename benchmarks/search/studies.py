@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import optuna
 from sklearn.svm import SVC
-from span_hpo.integrations import optuna as adapter
-from span_hpo.integrations.optuna import best_model
 
 from benchmarks.harness.data import Split, load
 from span_hpo import RBF, Float, SpanObjective
+from span_hpo.integrations import optuna as adapter
+from span_hpo.integrations.optuna import best_model
 
 WIDTHS = Float(2.0**-6, 2.0**4, log=True)  # gamma, where it is searched
 

@@ -6,8 +6,8 @@ from optuna import Study
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 from sklearn.svm import SVC
-from span_hpo.integrations.optuna.spaces import as_objective, params_of
 
+from span_hpo.integrations.optuna.spaces import as_objective, params_of
 from span_hpo.objective import SpanObjective, model_rank
 
 

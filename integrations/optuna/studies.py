@@ -28,10 +28,10 @@ from optuna.storages import BaseStorage, JournalStorage, get_storage
 from optuna.storages.journal import JournalFileBackend
 from optuna.study import MaxTrialsCallback
 from optuna.trial import TrialState
-from span_hpo.integrations.optuna.spaces import enqueue_defaults
-from span_hpo.integrations.optuna.trials import OptunaObjective, check_study
 from sqlalchemy.exc import SQLAlchemyError
 
+from span_hpo.integrations.optuna.spaces import enqueue_defaults
+from span_hpo.integrations.optuna.trials import OptunaObjective, check_study
 from span_hpo.objective import SpanObjective
 from span_hpo.runtime import ArgumentError
 from span_hpo.search import PRUNERS, SAMPLERS

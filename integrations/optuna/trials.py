@@ -10,10 +10,10 @@ from weakref import WeakKeyDictionary, WeakSet
 from optuna import Study, TrialPruned
 from optuna.study import StudyDirection
 from optuna.trial import BaseTrial
-from span_hpo.integrations.optuna.spaces import as_objective, suggest_params
-from span_hpo.integrations.optuna.workers import sign, warn_of_abandoned
 
 from span_hpo.errors import SolverError
+from span_hpo.integrations.optuna.spaces import as_objective, suggest_params
+from span_hpo.integrations.optuna.workers import sign, warn_of_abandoned
 from span_hpo.objective import SpanObjective, check_same
 from span_hpo.runtime import Memo, one_blas_thread, whole
 

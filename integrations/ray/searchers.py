@@ -14,10 +14,10 @@ from typing import Any
 from optuna import Study, Trial
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
+
 from span_hpo.integrations.optuna import check_study, enqueue_defaults, new_study
 from span_hpo.integrations.optuna import search_space as distributions
 from span_hpo.integrations.ray.trainable import LOSS, ROWS
-
 from span_hpo.objective import SpanObjective
 
 _OWNER = "search"  # attribute of a trial that names the search that has asked for it

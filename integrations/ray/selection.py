@@ -4,9 +4,9 @@ from typing import Any
 
 from ray import tune
 from sklearn.svm import SVC
+
 from span_hpo.integrations.ray.spaces import config_params
 from span_hpo.integrations.ray.trainable import LOSS, ROWS
-
 from span_hpo.objective import SpanObjective, model_rank
 
 

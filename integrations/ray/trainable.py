@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ray import tune
-from span_hpo.integrations.ray.spaces import config_params
 
+from span_hpo.integrations.ray.spaces import config_params
 from span_hpo.objective import SpanObjective
 from span_hpo.search import DEFAULT_BUDGETS, budgets_to_all_rows
 

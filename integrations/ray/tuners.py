@@ -18,10 +18,10 @@ from ray.tune.schedulers import (
     TrialScheduler,
 )
 from ray.tune.search import BasicVariantGenerator, SearchAlgorithm, Searcher
+
 from span_hpo.integrations.ray.searchers import StudySearch
 from span_hpo.integrations.ray.spaces import nearest_config, search_space
 from span_hpo.integrations.ray.trainable import LOSS, ROWS, SpanTrainable
-
 from span_hpo.io import write_text
 from span_hpo.objective import SpanObjective, check_same
 from span_hpo.runtime import real, whole

@@ -7,6 +7,7 @@ from span_hpo import RBF, ClassCosts, SpanObjective, SpanSVC
 flaml = pytest.importorskip("flaml")
 pytest.importorskip("flaml.automl.model")
 from flaml import AutoML  # noqa: E402
+
 from span_hpo.integrations.flaml import LooMetric, SpanLearner  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of FLAML and what it uses

@@ -1,8 +1,8 @@
 import optuna
 import pytest
-from span_hpo.integrations.optuna import OptunaObjective, best_model, best_trial, search_space
 
 from span_hpo import Polynomial, SpanObjective
+from span_hpo.integrations.optuna import OptunaObjective, best_model, best_trial, search_space
 from tests.integrations.optuna.parts import study_of
 from tests.problems import two_moons
 

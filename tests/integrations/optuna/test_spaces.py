@@ -5,6 +5,8 @@ import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
+
+from span_hpo import RBF, Choice, ClassCosts, Float, Int, Polynomial, SpanObjective, UniformCost
 from span_hpo.integrations.optuna import (
     OptunaObjective,
     best_model,
@@ -14,8 +16,6 @@ from span_hpo.integrations.optuna import (
     search_space,
     suggest_params,
 )
-
-from span_hpo import RBF, Choice, ClassCosts, Float, Int, Polynomial, SpanObjective, UniformCost
 from span_hpo.kernels.functions import FunctionKernel
 from tests.integrations.optuna.parts import study_of
 from tests.problems import two_moons

@@ -15,9 +15,9 @@ import numpy as np
 import optuna
 import pytest
 from optuna.trial import TrialState
-from span_hpo.integrations.optuna import OptunaObjective, abandoned_trials, best_model, best_trial
 
 from span_hpo import SpanObjective
+from span_hpo.integrations.optuna import OptunaObjective, abandoned_trials, best_model, best_trial
 from tests.integrations.optuna.worker import STUDY, storage_of
 from tests.places import ROOT
 from tests.problems import two_moons

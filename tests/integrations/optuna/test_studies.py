@@ -5,6 +5,8 @@ import pytest
 from optuna.pruners import HyperbandPruner, MedianPruner, NopPruner
 from optuna.samplers import QMCSampler, RandomSampler, TPESampler
 from optuna.trial import TrialState
+
+from span_hpo import RBF, SpanObjective, UniformCost
 from span_hpo.integrations.optuna.studies import (
     PRUNER_OF_NAME,
     SAMPLER_OF_NAME,
@@ -15,8 +17,6 @@ from span_hpo.integrations.optuna.studies import (
     search,
     trial_count,
 )
-
-from span_hpo import RBF, SpanObjective, UniformCost
 from span_hpo.search import PRUNERS, SAMPLERS
 from tests.problems import two_moons
 

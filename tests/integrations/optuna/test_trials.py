@@ -9,10 +9,10 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 from sklearn.svm import SVC
-from span_hpo.integrations.optuna import OptunaObjective, best_model, best_trial
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from span_hpo import Float, Polynomial, SpanObjective
+from span_hpo.integrations.optuna import OptunaObjective, best_model, best_trial
 from tests.integrations.optuna.parts import study_of
 from tests.problems import two_moons
 

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 from optuna.trial import TrialState
+
 from span_hpo.integrations.optuna import abandoned_trials
 from span_hpo.integrations.optuna.workers import sign
-
 from tests.integrations.optuna.parts import study_of
 
 

@@ -9,9 +9,9 @@ import sys
 import time
 
 import optuna
-from span_hpo.integrations.optuna import OptunaObjective
 
 from span_hpo import SpanObjective
+from span_hpo.integrations.optuna import OptunaObjective
 from tests.problems import two_moons
 
 STUDY = "moons"

@@ -82,6 +82,7 @@ def slow_objective(folder):
 def main(folder):
     """Run trials in a cluster of this process."""
     import ray
+
     from span_hpo.integrations.ray import tuner
 
     ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)

@@ -3,9 +3,9 @@ from collections import Counter
 import numpy as np
 import optuna
 import pytest
-from span_hpo.integrations import optuna as optuna_adapter
 
 from span_hpo import RBF, Choice, UniformCost
+from span_hpo.integrations import optuna as optuna_adapter
 from tests.integrations.ray.parts import FailsFrom, moons
 
 pytest.importorskip("ray")

@@ -4,6 +4,7 @@ from tests.integrations.ray.parts import BUDGETS, moons
 
 pytest.importorskip("ray")
 from ray import tune
+
 from span_hpo.integrations.ray import SpanTrainable
 
 # Ray leaves sockets and files to the garbage collector, and uses what its own libraries deprecate.

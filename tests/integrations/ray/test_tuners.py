@@ -28,6 +28,7 @@ from tests.problems import two_moons
 ray = pytest.importorskip("ray")
 from ray.cluster_utils import Cluster  # noqa: E402
 from ray.tune.search import BasicVariantGenerator  # noqa: E402
+
 from span_hpo.integrations.ray import (  # noqa: E402
     best_model,
     best_result,
@@ -36,7 +37,6 @@ from span_hpo.integrations.ray import (  # noqa: E402
     tuner,
 )
 from span_hpo.integrations.ray.tuners import SCHEDULER_OF_NAME, SEARCH_OF_NAME  # noqa: E402
-
 from span_hpo.search import SCHEDULERS, SEARCHES  # noqa: E402
 
 # Ray leaves sockets and files to the garbage collector, and uses what its own libraries deprecate.
