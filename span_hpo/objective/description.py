@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from span_hpo.data import Dataset
-from span_hpo.runtime import Array
+from span_hpo.runtime import FloatArray
 from span_hpo.space import as_dimension
 
 
@@ -26,7 +26,7 @@ def described(part: Any) -> Any:
     if isinstance(part, Sequence):
         return [described(value) for value in part]
     if inspect.isroutine(part):
-        return f"{part.__module__}.{part.__qualname__}"
+        return part.__qualname__  # the module of a script has another name in spawned processes
     found = {"type": type(part).__name__}
     if is_dataclass(part):
         found |= {field.name: described(getattr(part, field.name)) for field in fields(part)}
@@ -41,23 +41,26 @@ def described_data(data: Dataset) -> dict[str, Any]:
         # A mean, because the last bits of a scaling may differ between machines.
         "mean size of the features": f"{abs(data.X).mean():.5g}",
         "classes": [str(label) for label in data.classes.tolist()],
-        "checksum of the labels": checksum(data.codes.astype(np.int32)),
+        "checksum of the labels": zlib.crc32(data.codes.astype(np.int32).tobytes()),
         "mean of the scores": {
             name: f"{scores.mean():.5g}" for name, scores in data.scores.items()
         },
     }
 
 
-def checksum(values: Array) -> int:
-    """Return a number that differs for most arrays that differ."""
-    return zlib.crc32(np.ascontiguousarray(values).tobytes())
+def described_weight(weight: FloatArray) -> dict[str, str]:
+    """Return what distinguishes metric weights from others; nothing if all of them are 1."""
+    if (weight == 1).all():
+        return {}
+    order = np.arange(1, len(weight) + 1)
+    return {"metric weights": f"{weight.mean():.5g}, {weight @ order / weight.sum():.5g}"}
 
 
 def check_same(owner: str, known: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Raise if an objective, described by `now`, is not the one that is `known` to `owner`."""
-    for name, value in now.items():
-        if known.get(name) != value:
+    for name in {**known, **now}:
+        if known.get(name) != now.get(name):
             raise ValueError(
                 f"{owner} must have the same data and losses in all its trials, but {name} was "
-                f"{known.get(name)!r}, got {value!r}. Give the new search another name."
+                f"{known.get(name)!r}, got {now.get(name)!r}. Give the new search another name."
             )

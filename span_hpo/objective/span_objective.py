@@ -14,7 +14,7 @@ from span_hpo.kernels import KernelBlocks, KernelCache, Precomputed, as_kernel
 from span_hpo.loo import METHODS, leave_one_out
 from span_hpo.metrics import as_metrics
 from span_hpo.objective.budgets import budgets_in_rows
-from span_hpo.objective.description import checksum, described, described_data
+from span_hpo.objective.description import described, described_data, described_weight
 from span_hpo.objective.evaluation import CrossValidation, Evaluation
 from span_hpo.runtime import FloatArray, IndexArray, read_only, real, whole
 from span_hpo.solver import (
@@ -384,7 +384,7 @@ class SpanObjective:
         return {
             **described_data(self.data),
             "metrics": [metric.name for metric in self.metrics],
-            "checksum of the metric weights": checksum(self.metric_weight),
+            **described_weight(self.metric_weight),
             "loo_method": self.loo_method,
             "kernel": described(self.kernel),
             "weighting": described(self.weighting),

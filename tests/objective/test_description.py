@@ -72,7 +72,7 @@ def test_an_object_of_ones_own_is_described_by_its_type():
         ({"kernel": RBF(gamma=2.0)}, "kernel was {'type': 'RBF', 'gamma': 1.0}, got"),
         ({"weighting": UniformCost(2.0)}, "weighting was {'type': 'UniformCost', 'C': 1.0}, got"),
         ({"kernel": RBF(np.float32(2))}, "kernel was {'type': 'RBF', 'gamma': 1.0}, got"),
-        ({"metric_weight": np.arange(40.0)}, "checksum of the metric weights was"),
+        ({"metric_weight": np.arange(40.0)}, "metric weights was None, got '19.5, 27.333'"),
     ],
 )
 def test_objectives_that_differ_are_told_apart(change, named):
@@ -109,3 +109,25 @@ def test_functions_are_told_apart():
 
     assert described_by(linear_kernel) == described_by(linear_kernel)
     assert described_by(linear_kernel) != described_by(rbf_kernel)
+
+
+def test_metric_weights_that_are_dropped_are_noticed():
+    """An objective without weights is another one than with weights, in both directions."""
+    X, y = two_moons(40)
+    weighted = SpanObjective(X, y, metric_weight=np.arange(40.0)).description()
+    plain = SpanObjective(X, y).description()
+    assert plain == SpanObjective(X, y, metric_weight=np.ones(40)).description()
+    for known, now in ((weighted, plain), (plain, weighted)):
+        with pytest.raises(ValueError, match="but metric weights was"):
+            check_same("`study`", known, now)
+
+
+def test_a_function_of_a_script_is_the_same_in_a_spawned_process():
+    """The name of a function counts, not the module, which spawned processes call otherwise."""
+
+    def kernel(A, B):
+        return A @ B.T
+
+    here = described(kernel)
+    kernel.__module__ = "__mp_main__"
+    assert described(kernel) == here
