@@ -37,7 +37,8 @@ def _gram(X: Any, Z: Any) -> FloatArray:
     gram = np.empty((X.shape[0], Z.shape[0]))
     for start in range(0, len(gram), _ROWS_AT_ONCE):
         block = slice(start, start + _ROWS_AT_ONCE)
-        gram[block] = (X[block] @ Z.T).toarray()
+        part = X[block] @ Z.T
+        gram[block] = part.toarray() if issparse(part) else part
     return gram
 
 

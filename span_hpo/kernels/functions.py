@@ -262,7 +262,7 @@ class Precomputed(Kernel):
         """Return the given matrix, made symmetric to the last bit."""
         return checked_matrix(X, "X").values
 
-    def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
+    def between(self, X: Any, Z: Any, **values: Any) -> FloatArray:
         """Raise ``ValueError``, because a given matrix has no values for other rows."""
         raise ValueError(
             "`Z` must be None for a precomputed kernel, which knows only its own rows, got "
@@ -315,18 +315,12 @@ class FunctionKernel(Kernel):
         """Return the rows themselves, because nothing is known to be reusable."""
         return X
 
-    def cross_statistic(self, X: Any, Z: Any) -> Any:
-        """Return the rows of X and the rows of Z as a pair."""
-        return X, Z
-
     def restrict(self, statistic: FloatArray, rows: IndexArray) -> FloatArray:
         """Return the given rows."""
         return statistic[rows]
 
     def matrix(self, statistic: Any, **values: Any) -> FloatArray:
         """Return the values of the function for all pairs of rows after checking them."""
-        if isinstance(statistic, tuple):
-            return self._between(*statistic, **values)
         K = checked_matrix(self.function(statistic, statistic, **values), "kernel").values
         if len(K) != statistic.shape[0]:
             raise ValueError(
@@ -335,12 +329,15 @@ class FunctionKernel(Kernel):
             )
         return K
 
-    def _between(self, X: Any, Z: Any, **values: Any) -> FloatArray:
+    def between(self, X: Any, Z: Any, **values: Any) -> FloatArray:
+        """Return the values of the function between two sets of rows after checking them."""
         K = np.asarray(self.function(X, Z, **values), dtype=np.float64)
         if K.shape != (X.shape[0], Z.shape[0]):
             raise ValueError(
                 f"`kernel` must return shape {(X.shape[0], Z.shape[0])}, got shape {K.shape}."
             )
+        if not np.isfinite(K).all():
+            raise ValueError("`kernel` must return finite numbers, got NaN or infinity.")
         return K
 
     def svc_arguments(self, **values: Any) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class Kernel(ABC):
             raise ValueError(
                 f"`Z` must have the {rows.shape[1]} features of `X`, got {others.shape[1]}."
             )
-        return self.finite_matrix(self.cross_statistic(rows, others), **values)
+        return self.between(rows, others, **values)
 
     @classmethod
     def parameter_names(cls) -> tuple[str, ...]:
@@ -107,9 +107,16 @@ class Kernel(ABC):
         """Return features that give the same kernel values, with less rounding if possible."""
         return X
 
-    @abstractmethod
-    def cross_statistic(self, X: Any, Z: Any) -> Any:
-        """Return the statistic between the rows of X and the rows of Z."""
+    def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
+        """Return the statistic between the rows of X and the rows of Z.
+
+        A kernel that does not give blocks may override `between` instead.
+        """
+        raise NotImplementedError
+
+    def between(self, X: Any, Z: Any, **values: Any) -> FloatArray:
+        """Return the kernel values between the rows of X and the rows of Z."""
+        return self.finite_matrix(self.cross_statistic(X, Z), **values)
 
     def restrict(self, statistic: FloatArray, rows: IndexArray) -> FloatArray:
         """Return the part of the statistic that belongs to the given rows."""
@@ -142,10 +149,14 @@ class Kernel(ABC):
     def _fixed_values(self) -> dict[str, Any]:
         """Return the value of every hyperparameter, or raise ``ValueError`` if one is searched."""
         for name, setting in self._hyperparameters().items():
-            if setting is None or as_dimension(setting) is not None:
-                got = "its default, which depends on data" if setting is None else repr(setting)
+            if setting is None and name in self.parameter_names():
                 raise ValueError(
-                    f"`{name}` must be a number before {type(self).__name__} can be called, got "
-                    f"{got}."
+                    f"`{name}` must be set before {type(self).__name__} can be called, because "
+                    "its default depends on the data of a search, got None."
+                )
+            if as_dimension(setting) is not None:
+                raise ValueError(
+                    f"`{name}` must be a fixed value before {type(self).__name__} can be called, "
+                    f"got {setting!r}."
                 )
         return self.values({})

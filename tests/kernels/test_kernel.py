@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.metrics.pairwise import laplacian_kernel, linear_kernel, polynomial_kernel, rbf_kernel
 
 from span_hpo import RBF, Float, FunctionKernel, Int, Laplacian, Linear, Polynomial
@@ -50,15 +51,42 @@ def test_kernels_can_be_called(kernel, wanted):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda X: RBF()(X), "`gamma` must be a number before RBF can be called, got its default"),
-        (lambda X: RBF(Float(0.1, 1))(X), "`gamma` must be a number before RBF can be called"),
+        (lambda X: RBF()(X), "`gamma` must be set before RBF can be called, because its default"),
+        (lambda X: RBF(Float(0.1, 1))(X), "`gamma` must be a fixed value before RBF can be called"),
         (lambda X: RBF(-1.0)(X), "`gamma` must be a finite number above 0"),
         (lambda X: RBF(1.0)(X[0]), "`X` must have two dimensions"),
         (lambda X: RBF(1.0)(X, X[:, :1]), "`Z` must have the 2 features of `X`, got 1"),
         (lambda X: RBF(1.0)(X, X + np.inf), "`Z` must be finite"),
+        (
+            lambda X: FunctionKernel(lambda A, B: A @ B.T * np.nan)(X, X),
+            "must return finite numbers",
+        ),
+        (lambda X: FunctionKernel(lambda A, B: A)(X, X[:1]), r"must return shape \(3, 1\)"),
     ],
 )
 def test_wrong_calls(call, message):
     """A call that has no answer names the argument and what is wanted."""
     with pytest.raises(ValueError, match=message):
         call(np.ones((3, 2)))
+
+
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.7), Linear(), Polynomial(2, 0.5, 1.5)])
+def test_calls_with_sparse_features(kernel):
+    """Sparse and dense features may be mixed, and give the same kernel values."""
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(7, 3)), rng.normal(size=(4, 3))
+    Z[0] = X[0]  # a distance of exactly 0
+    for first in (X, sparse.csr_array(X)):
+        np.testing.assert_allclose(kernel(first), kernel(X), atol=1e-12)
+        for second in (Z, sparse.csr_array(Z)):
+            np.testing.assert_allclose(kernel(first, second), kernel(X, Z), atol=1e-12)
+
+
+def test_functions_may_take_none():
+    """A fixed value of None is passed on to a function of the user's."""
+
+    def product(A, B, power):
+        return A @ B.T if power is None else (A @ B.T) ** power
+
+    X = np.arange(6.0).reshape(3, 2)
+    np.testing.assert_array_equal(FunctionKernel(product, {"power": None})(X, X), X @ X.T)
