@@ -357,10 +357,9 @@ def grid(space: Space, points: int | Mapping[str, int]) -> dict[str, list[Any]]:
 
 def points_per_name(space: Space, at_most: int) -> int:
     """Return how many values each name may have in a grid of at most so many points."""
-    points = 1
-    while (points + 1) ** max(1, len(space)) <= at_most:
-        points += 1
-    return points
+    names = max(1, len(space))
+    points: int = max(1, round(at_most ** (1 / names)))  # rounding may miss the root by one
+    return points - 1 if points > 1 and points**names > at_most else points
 
 
 def _evenly(low: float, high: float, points: int) -> list[float]:

@@ -174,6 +174,18 @@ def listed(room):
     raise AssertionError(f"{room} has no __all__")
 
 
+@pytest.mark.parametrize("framework", ["flaml", "optuna", "ray"])
+def test_adapters_import_only_what_adapters_share(framework):
+    """An adapter translates: it imports no numerics, but foundations and what is meant for it."""
+    allowed = {"runtime", "errors", "space", "objective", "search", "io"}
+    allowed |= {"estimators"} if framework == "flaml" else set()
+    allowed |= {"integrations.optuna"} if framework == "ray" else set()
+    own = f"integrations.{framework}"
+    for path, room, _ in files():
+        if room == own:
+            assert {other for other, _, _ in own_imports(path)} <= allowed | {own}, path
+
+
 @pytest.mark.parametrize("folder", ["benchmarks", "examples"])
 def test_benchmarks_and_examples_use_front_doors(folder):
     """Benchmarks import only what packages list, and examples only what users have."""

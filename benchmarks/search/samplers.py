@@ -27,6 +27,7 @@ from benchmarks.harness.runner import RESULTS, Benchmark, Options, ResultFile, r
 from benchmarks.search.studies import WIDTHS, first_split, model_error, new_objective, new_study
 from span_hpo import RBF, SpanObjective
 from span_hpo.integrations.optuna import OptunaObjective, best_trial, params_of
+from span_hpo.objective import model_rank
 from span_hpo.space import Params
 
 DATASETS = list(PAPER[:8])  # with class costs and less than 2,000 training rows
@@ -189,8 +190,7 @@ def _grid_figures(
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
     figures = {}
     for metric in METRICS:
-        # `Evaluation.rank` does the same for the first metric only.
-        best = min(evaluations, key=lambda e: (e.losses[metric], e.smooth_error, e.n_support))
+        best = min(evaluations, key=lambda e: model_rank(e.losses[metric], e.figures()))
         figures[metric] = {
             "test_error_grid": model_error(name, objective.fit_model(best.params)),
             "loss_grid": best.losses[metric],

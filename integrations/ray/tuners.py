@@ -30,6 +30,7 @@ from span_hpo.search import (
     SCHEDULERS,
     SEARCHES,
     budgets_to_all_rows,
+    default_budgets,
     written_grid,
     written_params,
 )
@@ -115,7 +116,7 @@ def tuner(
     >>> model = best_model(results, objective)  # doctest: +SKIP
     """
     if budgets is None:
-        budgets = (1.0,) if scheduler is None else DEFAULT_BUDGETS
+        budgets = default_budgets(may_stop=scheduler is not None)
     row_counts, cpus = _checked(objective, budgets, cpus_per_trial)
     num_samples = whole("num_samples", num_samples, at_least=1)
     max_failures = whole("max_failures", max_failures, at_least=-1)  # -1 stands for no limit

@@ -82,7 +82,7 @@ def tune(
     kernel = kernel_of(model_settings)
     weighting = weighting_of(model_settings, row_settings.score, samples.y)
     engine = engine_of(search_settings, saved.stem, progress_bar=sys.stderr.isatty())
-    _begin(engine, [file, saved.json, saved.libsvm])
+    _check_storage(engine, [file, saved.json, saved.libsvm])
     model = SpanSVC(
         kernel,
         weighting,
@@ -103,13 +103,13 @@ def tune(
         print_tuned(result, "lines" if samples.lines is not None else "rows")
 
 
-def _begin(engine: Engine, others: list[Path]) -> None:
+def _check_storage(engine: Engine, others: list[Path]) -> None:
     """Raise before any fit if the trials cannot be kept, or would be mixed with other trials."""
     if "://" not in engine.place:
         check_outputs([Path(engine.place)], others, may_replace=True, folders=engine.in_folder)
     if engine.settings.resume and engine.in_folder:
         print_note("a resumed run of Ray keeps its number of trials, its search and its scheduler.")
-    engine.begin()
+    engine.prepare()
 
 
 @cli.command()

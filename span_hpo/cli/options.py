@@ -19,7 +19,7 @@ from span_hpo.kernels import LIBSVM_KERNELS
 from span_hpo.loo import METHODS
 from span_hpo.metrics import METRICS
 from span_hpo.runtime import ArgumentError, real, whole
-from span_hpo.search import PRUNERS, SAMPLERS, SCHEDULERS
+from span_hpo.search import DEFAULT_BUDGETS, PRUNERS, SAMPLERS, SCHEDULERS
 
 WEIGHTINGS = ("class", "uniform", "sigmoid", "power", "class*sigmoid", "class*power")
 MOST_REFITS = 1000  # largest number of rows for which refits are made by default
@@ -277,7 +277,7 @@ search_options = _gathered(
         metavar="NUMBERS",
         callback=_split_budgets,
         help="Numbers (100,400) or shares (0.25,1.0) of rows at which trials may be stopped.  "
-        "[default: 0.125,0.25,0.5,1.0 with a pruner or scheduler]",
+        f"[default: {','.join(map(str, DEFAULT_BUDGETS))} with a pruner or scheduler]",
     ),
     click.option(
         "--storage",

@@ -14,7 +14,7 @@ from span_hpo.cli.options import SearchSettings
 from span_hpo.estimators import sampler_seed
 from span_hpo.objective import SpanObjective
 from span_hpo.runtime import ArgumentError
-from span_hpo.search import DEFAULT_BUDGETS
+from span_hpo.search import default_budgets
 
 
 class Engine(Protocol):
@@ -34,7 +34,7 @@ class Engine(Protocol):
     place: str
     in_folder: ClassVar[bool]
 
-    def begin(self) -> None:
+    def prepare(self) -> None:
         """Raise if there is no search to resume, or one that would be replaced unasked."""
 
     def chosen(self, objective: SpanObjective) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class OptunaEngine:
     _replaces: bool = field(default=False, init=False)
     _study: Any = field(default=None, init=False)
 
-    def begin(self) -> None:
+    def prepare(self) -> None:
         """Raise if there is no study to resume, or one that would be replaced unasked."""
         has_trials = self._adapter().trial_count(self.place, self.name) > 0
         if self.settings.resume and not has_trials:
@@ -131,8 +131,8 @@ class OptunaEngine:
         """Return the budgets in rows, or raise before a study is created or deleted."""
         if self.settings.budgets is not None:
             return objective.budget_rows(self.settings.budgets)
-        is_pruned = self.settings.pruner not in (None, "none")
-        return objective.budget_rows(DEFAULT_BUDGETS if is_pruned else (1.0,))
+        may_stop = self.settings.pruner not in (None, "none")
+        return objective.budget_rows(default_budgets(may_stop=may_stop))
 
     def _adapter(self) -> Any:
         from span_hpo.integrations import optuna as adapter
@@ -152,7 +152,7 @@ class RayEngine:
     _replaces: bool = field(default=False, init=False)
     _done: int = field(default=0, init=False)
 
-    def begin(self) -> None:
+    def prepare(self) -> None:
         """Raise if there is no run to resume, or one that would be replaced unasked."""
         exists = self._adapter().has_run(self._path)
         if self.settings.resume and not exists:

@@ -10,9 +10,10 @@ import numpy as np
 from span_hpo.kernels import largest_entry
 from span_hpo.loo.proofs import Proofs
 from span_hpo.runtime import FloatArray, IndexArray, rows_of, sums_of_others
-from span_hpo.solver import SQUARE_ROUNDING, DualSolution, zero_width
+from span_hpo.solver import DualSolution, zero_width
 
 _CANDIDATES = 24  # number of rows that may take over from another: those with margins closest to 1
+_SQUARE_ROUNDING = 1e-14  # rounding of a squared distance, relative to the largest kernel value
 _LEAST_ROOM = 1e-9  # least room beyond alpha_p that is used, relative to alpha_p
 
 
@@ -136,7 +137,7 @@ def _greedy_bounds(
         before = capacity.cumsum(axis=1) - capacity
         weights[of_row, order] = np.minimum(np.maximum(1 - before, 0.0), capacity)
         square = diagonal[rows] + np.einsum("pa,pa->p", weights @ K_aa - 2 * K_pa, weights)
-        square = np.maximum(square, 0.0) + SQUARE_ROUNDING * largest_entry(K)
+        square = np.maximum(square, 0.0) + _SQUARE_ROUNDING * largest_entry(K)
         bounds = margin - (0.5 * L**2 * square + L * (weights @ price) + gap) / s
     # Without room beyond alpha_p there is no s > 0.
     return np.where(s > _LEAST_ROOM * a, bounds, -np.inf)

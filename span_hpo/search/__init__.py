@@ -1,6 +1,6 @@
 """Share names, budgets and written hyperparameters among all adapters."""
 
-from span_hpo.search.budgets import DEFAULT_BUDGETS, budgets_to_all_rows
+from span_hpo.search.budgets import DEFAULT_BUDGETS, budgets_to_all_rows, default_budgets
 from span_hpo.search.names import PRUNERS, SAMPLERS, SCHEDULERS, SEARCHES
 from span_hpo.search.written import option_labels, read_params, written_grid, written_params
 
@@ -11,6 +11,7 @@ __all__ = [
     "SCHEDULERS",
     "SEARCHES",
     "budgets_to_all_rows",
+    "default_budgets",
     "option_labels",
     "read_params",
     "written_grid",

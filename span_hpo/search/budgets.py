@@ -8,6 +8,17 @@ from span_hpo.runtime import ArgumentError
 DEFAULT_BUDGETS = (0.125, 0.25, 0.5, 1.0)  # default budgets, as shares of the rows
 
 
+def default_budgets(*, may_stop: bool) -> tuple[float, ...]:
+    """Return the budgets of a search that names none.
+
+    Parameters
+    ----------
+    may_stop
+        Whether a pruner or a scheduler may stop trials early. Otherwise all rows are used at once.
+    """
+    return DEFAULT_BUDGETS if may_stop else (1.0,)
+
+
 def budgets_to_all_rows(objective: SpanObjective, budgets: Sequence[float]) -> tuple[int, ...]:
     """Return budgets as increasing numbers of rows that end with all rows.
 

@@ -21,7 +21,6 @@ from span_hpo.solver.problem import DualSolution, Problem, checked_costs
 from span_hpo.solver.rounding import (
     ALPHA_ROUNDING,
     INDEFINITE,
-    SQUARE_ROUNDING,
     margin_noise,
     violation_limit,
     zero_width,
@@ -33,7 +32,6 @@ __all__ = [
     "DEFAULT_MAX_ITER",
     "DEFAULT_TOL",
     "INDEFINITE",
-    "SQUARE_ROUNDING",
     "BoxQP",
     "CentredGram",
     "DualPoint",

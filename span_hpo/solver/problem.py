@@ -10,7 +10,7 @@ With ``beta = y alpha``, ``F = K beta`` and ``f = F + b``, a row is *in-bound* i
 """
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass
 from typing import Any
 
 import numpy as np
@@ -180,7 +180,11 @@ class DualSolution:
     converged: bool
     tol: float
     max_iter: int
-    known_gram: CentredGram | None = field(default=None, repr=False)
+    known_gram: InitVar[CentredGram | None] = None
+
+    def __post_init__(self, known_gram: CentredGram | None) -> None:
+        if known_gram is not None:
+            self.__dict__["gram"] = known_gram  # the value of the cached property below
 
     @property
     def n_support(self) -> int:
@@ -201,8 +205,6 @@ class DualSolution:
         SolverError
             If the kernel is not positive semi-definite.
         """
-        if self.known_gram is not None:
-            return self.known_gram
         in_bound = rows_of(self.in_bound)
         return factored_gram(self.problem.K.block(in_bound, in_bound))
 

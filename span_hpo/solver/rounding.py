@@ -4,17 +4,15 @@ Each tolerance decides in several places whether a number is more than rounding,
 must agree. A tolerance that only one module needs is a constant of that module. The table uses the
 rounding unit ``u = 2.2e-16`` of double precision.
 
-=================  =====================  ==========================  ============================
-name               unit                   derived from                ten times larger, it would
-=================  =====================  ==========================  ============================
-ALPHA_ROUNDING     largest dual variable  solving for n dual          turn support vectors with
-                                          variables rounds each by    small dual variables into
-                                          about ``n u``, n < 500      zero or bounded rows
+=================  =====================  ==========================  ==============================
+name               unit                   derived from                a value ten times larger would
+=================  =====================  ==========================  ==============================
+ALPHA_ROUNDING     largest dual           solving for n dual          turn support vectors with
+                   variable, or C_i if    variables rounds each by    small dual variables into
+                   that is smaller        about ``n u``, n < 500      zero or bounded rows
 INDEFINITE         ``K_ii``               half of the digits, which   accept kernels that are not
                                           kernels from users and      positive semi-definite, for
                                           from files still have       which spans mean nothing
-SQUARE_ROUNDING    largest ``K_ii``       three products and two      weaken every certificate, so
-                                          sums of up to 50 rows       that more rows follow paths
 MARGIN_NOISE       ``1 + sum(alpha)``     a product with K of n       let the polish stop before
                    ``max(K_ii)``          rows rounds by ``n u``      the solution is reached
 NOISE_FACTOR       `MARGIN_NOISE`         the number of consecutive   call decision values zero
@@ -23,14 +21,13 @@ SOLVED             margin                 accuracy of the active-set  start path
                                           method on hard problems     are not solutions
 NEVER_SOLVED       margin                 LIBSVM's tolerance, at      start paths at LIBSVM's
                                           which a fit is unsolved     answers as if solved
-=================  =====================  ==========================  ============================
+=================  =====================  ==========================  ==============================
 """
 
 from span_hpo.runtime import FloatArray
 
 ALPHA_ROUNDING = 1e-13
 INDEFINITE = 1e-8
-SQUARE_ROUNDING = 1e-14
 MARGIN_NOISE = 1e-13
 NOISE_FACTOR = 1e3
 SOLVED = 1e-6
