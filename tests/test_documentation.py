@@ -1,13 +1,13 @@
 """The pages for readers are short, wrapped, and linked without gaps."""
 
 import re
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-NAMED = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
-PAGES = [page for page in NAMED if page.exists()] + sorted((ROOT / "docs").glob("*.md"))
+from tests.places import ROOT
+
+NAMED = ("README", "CHANGELOG", "CONTRIBUTING", "examples/README", "benchmarks/README")
+PAGES = [ROOT / f"{name}.md" for name in NAMED] + sorted((ROOT / "docs").glob("*.md"))
 LONGEST_LINE = 100
 
 
