@@ -12,7 +12,8 @@ X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
 y = np.where(labels == 1, 1.0, -1.0)
 K = RBF(gamma=2.0)(X)
 solution = solve(Problem(K, y, np.where(y > 0, 50.0, 20.0)))
-leave_one_out(solution, method="exact")  # compiles the code before it is timed
+for method in ("exact", "stopping"):
+    leave_one_out(solution, method=method)  # compiles the code before it is timed
 
 print(
     f"{len(y)} rows, {solution.n_support} support vectors, {solution.n_in_bound} of them in-bound"

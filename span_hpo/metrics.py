@@ -96,6 +96,8 @@ _NEED_ONLY_CLASSES = frozenset({"error", "balanced_error", "f1", "mcc"})
 
 _NEED_BOTH_CLASSES = frozenset({"balanced_error", "auc", "average_precision", "f1", "mcc"})
 
+_ONE_MINUS = frozenset({"auc", "average_precision", "f1", "mcc"})  # larger values are better
+
 METRICS: dict[str, Callable[[FloatArray, FloatArray, FloatArray], float]] = {
     function.__name__: function
     for function in (
@@ -111,6 +113,11 @@ METRICS: dict[str, Callable[[FloatArray, FloatArray, FloatArray], float]] = {
         mcc,
     )
 }
+
+
+def loss_name(metric: str) -> str:
+    """Return the name of what is minimised, which is one minus the value of some metrics."""
+    return f"1 - {metric}" if metric in _ONE_MINUS else metric
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,9 @@ from typing import Any
 
 import click
 
+from span_hpo.metrics import loss_name
+
 _MOST_SUSPECTS = 10  # largest number of suspects that are printed
-_ONE_MINUS = (
-    "auc",
-    "average_precision",
-    "f1",
-    "mcc",
-)  # metrics whose loss is one minus their value
 _TITLES = {"at_least": "at least", "at_most": "at most"}
 
 
@@ -49,20 +45,22 @@ def print_error_rate(error: float, n_rows: int) -> None:
 def print_tuned(result: dict[str, Any], places: str) -> None:
     """Print the result of a search; `places` is "lines" or "rows", by which suspects are named."""
     low, high = result["loo_error_bounds"]
+    is_searched = result["storage"] is not None
     lines = {
         "rows": _shown_shape(result),
         "trials": f"{result['trials']} in {result['seconds']:.1f} s",
         "chosen": _shown_params(result["best_params"]) or "nothing was searched",
-        "loss": f"{_loss_name(result['metric'])} = {result['best_loss']:.4f} (optimistic, because "
-        "it was selected)",
-        "LOO error": f"{result['loo_error']:.4f} as estimated by the search; the exact error is "
-        f"proven to be between {low:.4f} and {high:.4f}",
+        "loss": f"{loss_name(result['metric'])} = {result['best_loss']:.4f}"
+        + (" (optimistic, because it was selected)" if is_searched else ""),
+        "LOO error": f"{result['loo_error']:.4f}"
+        + (" as estimated by the search" if is_searched else "")
+        + f"; the exact error is proven to be between {low:.4f} and {high:.4f}",
         "exact": f"{result['exact_error']:.4f}, proven along dual paths",
         "support": _shown_support(result),
         "suspects": _shown_suspects(result["suspects"], places),
         "model": f"{result['model']}, {result['libsvm']}",
     }
-    if result["storage"] is not None:
+    if is_searched:
         lines["study"] = result["storage"]
     for name, text in lines.items():
         click.echo(f"{name:<10} {text}")
@@ -85,7 +83,7 @@ def _print_estimates(estimates: Sequence[dict[str, Any]], metric: str) -> None:
     names = [name for name in estimates[0] if name != "estimate"]
     if metric == "error" and "error" in names:
         names.remove("loss")  # the loss is the error itself
-    titles = {"loss": _loss_name(metric), **_TITLES}
+    titles = {"loss": loss_name(metric), **_TITLES}
     heads = [titles.get(name, name) for name in names]
     widths = [max(10, len(head) + 2) for head in heads]
     first = max(len(estimate["estimate"]) for estimate in estimates)
@@ -112,11 +110,6 @@ def _cell(value: Any) -> str:
     if value is None:
         return "-"
     return str(value) if isinstance(value, int) else f"{value:.4f}"
-
-
-def _loss_name(metric: str) -> str:
-    """Return the name of the loss, which is one minus the value of some metrics."""
-    return f"1 - {metric}" if metric in _ONE_MINUS else metric
 
 
 def _shown_shape(result: dict[str, Any]) -> str:

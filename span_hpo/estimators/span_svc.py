@@ -317,6 +317,8 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         n_trials = whole("n_trials", self.n_trials, at_least=1)
         try:
             from span_hpo.integrations import optuna as adapter
+        except ModuleNotFoundError:
+            raise  # something else than Optuna is missing, for which the adapter has a message
         except ImportError as error:
             raise ImportError(
                 "A search needs Optuna: pip install 'span-hpo[optuna]'. It is not needed if all "

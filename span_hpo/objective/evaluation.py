@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from span_hpo.loo import LeaveOneOut
-from span_hpo.metrics import SMOOTH_ERROR
+from span_hpo.metrics import SMOOTH_ERROR, loss_name
 from span_hpo.runtime import FloatArray, Printable, counted
 
 
@@ -103,7 +103,7 @@ class Evaluation(Printable):
 
     def _summary(self) -> tuple[str, dict[str, str]]:
         low, high = self.loo.error_bounds
-        lines = {name: f"{loss:.6g}" for name, loss in self.losses.items()}
+        lines = _shown_losses(self.losses)
         lines["exact error"] = (
             f"{low:.4f}, proven" if low == high else f"between {low:.4f} and {high:.4f}"
         )
@@ -150,8 +150,12 @@ class CrossValidation(Printable):
     seconds: float
 
     def _summary(self) -> tuple[str, dict[str, str]]:
-        lines = {name: f"{loss:.6g}" for name, loss in self.losses.items()}
+        lines = _shown_losses(self.losses)
         return f"{self.folds}-fold cross-validation in {self.seconds:.3g} s", lines
+
+
+def _shown_losses(losses: Mapping[str, float]) -> dict[str, str]:
+    return {loss_name(name): f"{loss:.6g}" for name, loss in losses.items()}
 
 
 def _shown(value: Any) -> str:
