@@ -79,7 +79,7 @@ class Dataset:
         )
 
     def score(self, name: str | None) -> FloatArray:
-        """Return the scores called `name`; None stands for the only scores that there are."""
+        """Return the scores called `name`, which may be None if there is only one score."""
         if name is None and len(self.scores) == 1:
             return next(iter(self.scores.values()))
         if name is not None and name in self.scores:

@@ -26,7 +26,7 @@ _SMOOTHNESS = 4.0  # slope of the sigmoid that replaces the step function of the
 
 
 def error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return the error ``mean(y f <= 0)``, which is the span-rule for values of method "span"."""
+    """Return the error, ``mean(y f <= 0)``."""
     return weighted_mean(is_wrong(y, f), w)
 
 

@@ -197,7 +197,7 @@ def new_study(
     study_name: str | None = None,
     seed: int | None = None,
 ) -> optuna.Study:
-    """Return a study that minimises one loss, and that continues a study of its name.
+    """Create a study that minimises one loss, or load the study of this name.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def search(
     objective
         Objective that is minimised.
     n_trials
-        Number of finished trials that the study shall have in the end.
+        Total number of finished trials of the study, including earlier ones.
     budgets, max_support
         Numbers or shares of rows, and largest number of support vectors; see `OptunaObjective`.
     timeout

@@ -89,8 +89,8 @@ class OptunaObjective:
         self.budgets = objective.budget_rows(budgets)
         if len(self.budgets) > 1 and len(objective.metrics) > 1:
             raise ValueError(
-                "`budgets` must be a single one with several metrics, which Optuna cannot prune, "
-                f"got {list(self.budgets)} rows."
+                "`budgets` must hold one budget if there are several metrics, because Optuna "
+                f"cannot prune such trials, got {list(self.budgets)} rows."
             )
         if max_support is not None:
             max_support = whole("max_support", max_support, at_least=2)

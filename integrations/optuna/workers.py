@@ -85,7 +85,7 @@ def _is_gone(worker: Any) -> bool:
 
 
 def _place() -> str | None:
-    """Return the boot and the namespace within which process numbers are unique."""
+    """Return an identifier of this boot and of the namespace of its process numbers."""
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {os.readlink(_PROC / 'self/ns/pid')}"

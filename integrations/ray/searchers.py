@@ -76,7 +76,7 @@ class StudySearch(Searcher):  # type: ignore[misc]  # Ray has no types
     def set_search_properties(
         self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any
     ) -> bool:
-        """Return whether the tuner minimises the loss and leaves the space to the objective."""
+        """Return whether the tuner minimises the loss and has no search space of its own."""
         return metric in (None, LOSS) and mode in (None, "min") and not config
 
     def suggest(self, trial_id: str) -> dict[str, Any]:

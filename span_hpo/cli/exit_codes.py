@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the message of an error, in which an option takes the place of its argument."""
+    """Return the message of an error, with the name of the option instead of the argument."""
     if isinstance(error, ArgumentError):
         if error.argument in LIBRARY_ARGUMENTS:
             return error.message(f"--{error.argument}")

@@ -116,7 +116,9 @@ def check_outputs(
     """
     for index, path in enumerate(outputs):
         if any(_is_same(path, other) for other in [*others, *outputs[:index]]):
-            raise ValueError(f"{path} must be another file, because it is also read or written.")
+            raise ValueError(
+                f"{path} must be another file: it is an input or another output of this command."
+            )
         if path.exists() and not may_replace:
             raise ValueError(f"{path} exists already. Use --force to replace it, or change --out.")
         if not path.parent.is_dir():

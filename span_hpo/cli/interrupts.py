@@ -31,7 +31,10 @@ def gentle_ctrl_c() -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def noted_ctrl_c() -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns afterwards whether Ctrl-C was pressed, whoever handled it."""
+    """Yield a function that, after the block, returns whether Ctrl-C was pressed during it.
+
+    It also counts if other code has handled the signal.
+    """
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)

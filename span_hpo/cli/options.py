@@ -2,8 +2,7 @@
 
 Options are checked here, where they enter: a check raises an `ArgumentError` that names the option
 as the user has typed it. The library raises the same error about its own arguments. Arguments that
-an option sets are listed in `LIBRARY_ARGUMENTS`, so that the message names the option. No message
-is searched for words to replace.
+an option sets are listed in `LIBRARY_ARGUMENTS`, so that the message names the option.
 """
 
 import re

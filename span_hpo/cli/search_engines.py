@@ -80,7 +80,9 @@ class OptunaEngine:
         has_trials = self._adapter().trial_count(self.place, self.name) > 0
         if self.settings.resume and not has_trials:
             raise ArgumentError(
-                "--resume", f"needs a study, but {self.place} has none called {self.name!r}."
+                "--resume",
+                f"needs a study, but {self.place} has none called {self.name!r}. Leave the option "
+                "out to start one.",
             )
         if has_trials and not self.settings.resume and not self.settings.force:
             raise ValueError(

@@ -248,8 +248,8 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         The probabilities are Platt's sigmoids of the decision values. The sigmoids are fitted to
         leave-one-out values, so that every training row takes part in the calibration, but none is
         judged by a model that was trained with it. Several classes are coupled from their pairs.
-        Calibration may make other classes more probable than the predicted one; then all of these
-        get the mean of their probabilities.
+        If calibration makes other classes more probable than the predicted one, all of them are
+        given the mean of their probabilities.
         """
         features = self._features(X)
         model = self.estimator_

@@ -148,7 +148,8 @@ class SpanObjective:
             Let method "span" prove what it can. This takes a fraction of a millisecond, and more on
             large data, and is skipped when the objective itself is called.
         complete
-            Let "exact" and "stopping" find every value; by default only if a metric needs values.
+            Compute every value with "exact" and "stopping", not only its sign. By default, this is
+            done only if a metric needs values.
         loo_method
             Method to use instead of that of the objective.
 

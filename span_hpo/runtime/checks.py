@@ -20,11 +20,11 @@ class ArgumentError(ValueError):
     fault
         What the message says after the name, such as "must be positive, got -1."
     before
-        What it says before the name, if it does not begin with it.
+        Text in front of the name; empty if the message begins with the name.
     """
 
     def __init__(self, argument: str, fault: str, before: str = "") -> None:
-        super().__init__(argument, fault, before)  # from these it is made again after pickling
+        super().__init__(argument, fault, before)  # pickle rebuilds the error from these
         self.argument = argument
         self.fault = fault
         self.before = before

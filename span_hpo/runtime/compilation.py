@@ -33,7 +33,7 @@ def compiled(
     is imported at the first call, so that programs that never need it do not wait for the import.
     The machine code runs without the GIL and is kept on disk for the next process if a folder for
     it can be written. It is compiled again when the file of the function changes, but not when the
-    file of a helper changes.
+    file of a helper or of a constant changes: remove the folders ``__pycache__`` then.
 
     Parameters
     ----------

@@ -90,7 +90,10 @@ class BoxQP:
             solver = self._set_up(vectors, preconditioner_iter=10, tolerance=tolerance)
             status = solver.solve()
         if status != piqp.PIQP_SOLVED:
-            raise SolverError(f"PIQP stopped on a program of size {len(self._P)}: {status.name}.")
+            raise SolverError(
+                f"PIQP could not solve a quadratic program with {len(self._P)} variables "
+                f"({status.name})."
+            )
         return BoxMinimum(x=np.array(solver.result.x), multiplier=float(solver.result.y[0]))
 
     def _set_up(

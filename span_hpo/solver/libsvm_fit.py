@@ -55,14 +55,18 @@ def libsvm_alpha(
         matrix, costs = matrix / unit, costs * unit
         if not (np.isfinite(costs).all() and costs.all()):
             raise SolverError(
-                f"The costs times kernel values of about {unit:.0e} are out of range."
+                f"The costs times kernel values of about {unit:.0e} are out of range. Scale the "
+                "features or change the costs."
             )
     support, of_support, finished = fit(matrix, (y < 0).astype(float), costs, tol, max_iter)
     alpha = np.zeros(len(y))
     # LIBSVM sets a bounded alpha to its cost, but may miss it upwards by the last bit.
     alpha[support] = np.minimum(of_support, costs[support]) / unit
     if not np.isfinite(alpha.sum()):
-        raise SolverError("LIBSVM returned dual variables that are not finite.")
+        raise SolverError(
+            "LIBSVM returned dual variables that are not finite. Scale the features or lower the "
+            "costs."
+        )
     return alpha, finished
 
 

@@ -43,7 +43,7 @@ class Weighting(Protocol):
 
 @runtime_checkable
 class Bindable(Protocol):
-    """What a weighting offers if its parameters depend on the data."""
+    """Optional method of a weighting whose parameters depend on the data."""
 
     def bind(self, data: Dataset) -> Weighting:
         """Return the weighting for these data."""
@@ -51,7 +51,7 @@ class Bindable(Protocol):
 
 @runtime_checkable
 class Starting(Protocol):
-    """What a weighting offers if it suggests where a search should begin."""
+    """Optional method of a weighting that suggests where a search should begin."""
 
     def starts(self, data: Dataset) -> list[dict[str, Any]]:
         """Return good first guesses of some parameters for these data."""
@@ -135,7 +135,7 @@ def bind_to(weighting: Weighting, data: Dataset) -> Weighting:
 
 
 def starts_of(weighting: Weighting, data: Dataset) -> list[dict[str, Any]]:
-    """Return first guesses of a weighting's parameters, which a user's own need not have."""
+    """Return the first guesses of a weighting, or ``[{}]`` if it suggests none."""
     return weighting.starts(data) if isinstance(weighting, Starting) else [{}]
 
 

@@ -42,5 +42,5 @@ def test_fixed_variable():
 
 def test_infeasible_program_is_an_error():
     """No number comes out of a program without a feasible point."""
-    with pytest.raises(SolverError, match=r"PIQP stopped on a program of size 2: PIQP_"):
+    with pytest.raises(SolverError, match=r"quadratic program with 2 variables \(PIQP_"):
         BoxQP(np.eye(2)).solve(np.zeros(2), 5.0, np.zeros(2), np.ones(2))

@@ -169,7 +169,9 @@ def test_several_metrics_are_several_objectives():
     assert study.best_trials
     with pytest.raises(ValueError, match=r"Choose one of `study.best_trials`"):
         best_trial(study)
-    with pytest.raises(ValueError, match="`budgets` must be a single one with several metrics"):
+    with pytest.raises(
+        ValueError, match="`budgets` must hold one budget if there are several metrics"
+    ):
         OptunaObjective(objective, budgets=(0.5, 1.0))
 
 
