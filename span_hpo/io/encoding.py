@@ -182,15 +182,15 @@ def read_samples(
     ValueError, TypeError, OSError, ImportError
         If the file cannot be read, or lacks a column that is named.
     """
-    named = {"target": target, "score": score, "group": group, "drop": drop, "category": category}
+    roles = {
+        "target": [] if target is None else [target],
+        "score": [] if score is None else [score],
+        "group": [] if group is None else [group],
+        "drop": drop,
+        "category": category,
+    }
     if file_format(path) == "libsvm":
-        given = [name for name, value in named.items() if value]
-        if given:
-            raise ArgumentError(
-                given[0],
-                "must not be given for a file in LIBSVM's format, which has no named columns, got "
-                f"{named[given[0]]!r}. The name of a table ends in .csv, .tsv or .parquet.",
-            )
+        _check_no_roles(roles)
         X, y = read_libsvm(path)
         return Samples(X, _checked_labels(y, f"labels of {path}"))
     table = read_table(path)
@@ -198,27 +198,7 @@ def read_samples(
         raise ArgumentError(
             "target", f"must name the column with the labels, one of {listed(table.columns)}."
         )
-    for argument, names in (
-        ("target", [target]),
-        ("score", [score] if score else []),
-        ("group", [group] if group else []),
-        ("drop", drop),
-        ("category", category),
-    ):
-        unknown = [name for name in names if name not in table.columns]
-        if unknown:
-            raise ArgumentError(
-                argument,
-                f"must be a column of {table.source}, one of {listed(table.columns)}, got "
-                f"{unknown[0]!r}.",
-            )
-    if "" in table.columns and "" not in drop:
-        raise ArgumentError(
-            "drop",
-            "''.",
-            f"the columns of {table.source} must have names, got one without a name, perhaps an "
-            "index. Name it, or leave it out with",
-        )
+    _check_roles(table, roles)
     other = [name for name in (target, score, group, *drop) if name is not None]
     y = _checked_labels(table.labels(target), f"column {target!r} of {table.source}")
     features = [
@@ -232,11 +212,41 @@ def read_samples(
     return Samples(
         columns.encoded(table),
         y,
-        {score: _unit_score(table, score)} if score else None,
-        np.array(table.texts(group), dtype=object) if group else None,
+        None if score is None else {score: _unit_score(table, score)},
+        None if group is None else np.array(table.texts(group), dtype=object),
         columns,
         table.lines,
     )
+
+
+def _check_no_roles(roles: Mapping[str, Sequence[str]]) -> None:
+    """Raise if an argument names a column of a file that has no named columns."""
+    for argument, names in roles.items():
+        if names:
+            raise ArgumentError(
+                argument,
+                "must not be given for a file in LIBSVM's format, which has no named columns, got "
+                f"{listed(names)}. The name of a table ends in .csv, .tsv or .parquet.",
+            )
+
+
+def _check_roles(table: Table, roles: Mapping[str, Sequence[str]]) -> None:
+    """Raise if an argument names a column that a table does not have, or a column has no name."""
+    for argument, names in roles.items():
+        unknown = [name for name in names if name not in table.columns]
+        if unknown:
+            raise ArgumentError(
+                argument,
+                f"must be a column of {table.source}, one of {listed(table.columns)}, got "
+                f"{unknown[0]!r}.",
+            )
+    if "" in table.columns and "" not in roles["drop"]:
+        raise ArgumentError(
+            "drop",
+            "''.",
+            f"the columns of {table.source} must have names, got one without a name, perhaps an "
+            "index. Name it, or leave it out with",
+        )
 
 
 def _fitted_column(table: Table, name: str, is_category: bool) -> EncodedColumn:
