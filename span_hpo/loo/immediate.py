@@ -17,15 +17,15 @@ from span_hpo.runtime import BoolArray, FloatArray
 from span_hpo.solver import DualSolution
 
 
-def rows_without_a_say(solution: DualSolution) -> Proofs:
+def proofs_by_definition(solution: DualSolution) -> Proofs:
     """Return proofs for rows with cost 0, and for rows that are the last of their class."""
     return _proofs(solution, solution.problem.costs == 0, solution.decision_values)
 
 
-def rows_known_at_once(solution: DualSolution) -> Proofs:
+def immediate_proofs(solution: DualSolution) -> Proofs:
     """Return proofs for rows with cost 0, last rows of a class and, at the optimum, zero rows."""
     if not solution.is_optimal:
-        return rows_without_a_say(solution)
+        return proofs_by_definition(solution)
     return _proofs(solution, solution.alpha == 0, _zero_row_values(solution))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from span_hpo.loo.certificates import certified
-from span_hpo.loo.immediate import rows_known_at_once, rows_without_a_say
+from span_hpo.loo.immediate import immediate_proofs, proofs_by_definition
 from span_hpo.loo.path import follow_rows
 from span_hpo.loo.proofs import Proofs
 from span_hpo.loo.result import LeaveOneOut, error_bounds
@@ -14,8 +14,6 @@ from span_hpo.loo.span_rule import free_squared_spans
 from span_hpo.loo.stopping import stopped_rows
 from span_hpo.runtime import FloatArray, IndexArray, one_blas_thread, read_only, rows_of, whole
 from span_hpo.solver import DualSolution, PairwiseSolution, solve, voted, zero_width
-
-METHODS = ("span", "exact", "refit", "stopping")
 
 
 @one_blas_thread
@@ -92,7 +90,7 @@ def leave_one_out(
     if method not in METHODS:
         raise ValueError(f"`method` must be one of {list(METHODS)}, got {method!r}.")
     n_jobs = whole("n_jobs", n_jobs, at_least=1)
-    answer, request = _ANSWERS[method], _Request(complete, certify, threads=n_jobs)
+    answer, request = _ANSWER_OF_METHOD[method], _Request(complete, certify, threads=n_jobs)
     if isinstance(solution, PairwiseSolution):
         return _elected(solution, method, [answer(part, request) for part in solution.solutions])
     return _of_two_classes(solution, method, answer(solution, request))
@@ -131,7 +129,7 @@ class _Answers:
 
 def _by_span_rule(solution: DualSolution, request: _Request) -> _Answers:
     """Estimate all values from the spans; a row whose span is undefined follows its path."""
-    spans, proofs = free_squared_spans(solution), rows_known_at_once(solution)
+    spans, proofs = free_squared_spans(solution), immediate_proofs(solution)
     undefined = np.isnan(spans)
     if request.certify:
         proofs.put(proofs.open, certified(solution, proofs.open))
@@ -144,7 +142,7 @@ def _by_span_rule(solution: DualSolution, request: _Request) -> _Answers:
 
 def _by_paths(solution: DualSolution, request: _Request) -> _Answers:
     """Prove the class of every row, by certificates and along dual paths."""
-    spans, proofs = free_squared_spans(solution), rows_known_at_once(solution)
+    spans, proofs = free_squared_spans(solution), immediate_proofs(solution)
     if not request.complete:
         proofs.put(proofs.open, certified(solution, proofs.open))
     refitted = _follow_or_refit(
@@ -155,7 +153,7 @@ def _by_paths(solution: DualSolution, request: _Request) -> _Answers:
 
 def _by_stopped_fits(solution: DualSolution, request: _Request) -> _Answers:
     """Fit without each open row until its class is proven."""
-    spans, proofs = free_squared_spans(solution), rows_known_at_once(solution)
+    spans, proofs = free_squared_spans(solution), immediate_proofs(solution)
     proofs.put(proofs.open, stopped_rows(solution, proofs.open, complete=request.complete))
     refitted = _refit(solution, proofs, proofs.open)
     return _Answers(proofs, _proven_values(solution, proofs), spans, refitted)
@@ -163,17 +161,18 @@ def _by_stopped_fits(solution: DualSolution, request: _Request) -> _Answers:
 
 def _by_refits(solution: DualSolution, request: _Request) -> _Answers:
     """Fit without each row, by brute force."""
-    proofs = rows_without_a_say(solution)
+    proofs = proofs_by_definition(solution)
     refitted = _refit(solution, proofs, proofs.open)
     return _Answers(proofs, _proven_values(solution, proofs), None, refitted)
 
 
-_ANSWERS: dict[str, Callable[[DualSolution, _Request], _Answers]] = {
+_ANSWER_OF_METHOD: dict[str, Callable[[DualSolution, _Request], _Answers]] = {
     "span": _by_span_rule,
     "exact": _by_paths,
     "refit": _by_refits,
     "stopping": _by_stopped_fits,
 }
+METHODS = tuple(_ANSWER_OF_METHOD)
 
 
 def _follow_or_refit(

@@ -49,8 +49,8 @@ class DualPoint:
     @property
     def in_bound(self) -> BoolArray:
         """Mask of the rows strictly inside their box."""
-        inside: BoolArray = (self.alpha > 0) & (self.alpha < self.costs)
-        return inside
+        in_bound: BoolArray = (self.alpha > 0) & (self.alpha < self.costs)
+        return in_bound
 
     @property
     def limits(self) -> OffsetLimits:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from span_hpo import Problem, leave_one_out, solve
-from span_hpo.loo.immediate import rows_known_at_once, rows_without_a_say
+from span_hpo.loo.immediate import immediate_proofs, proofs_by_definition
 from tests.problems import moons_problem, random_problem
 from tests.truth import boundary_width, refits, refitted_margins, removable
 
@@ -23,7 +23,7 @@ def test_values_known_at_once_are_those_of_refits(seed):
     """Rows of cost 0, zero rows and last rows of their class have the value of a refit, or -1."""
     problem = with_some_costs_of_zero(seed)
     solution = solve(problem)
-    proofs = rows_known_at_once(solution)
+    proofs = immediate_proofs(solution)
     expected = (solution.alpha == 0) | ~removable(problem)
     np.testing.assert_array_equal(proofs.proven, expected)
     np.testing.assert_array_equal(proofs.exact, expected)
@@ -34,11 +34,11 @@ def test_values_known_at_once_are_those_of_refits(seed):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_rows_without_a_say(seed):
+def test_proofs_by_definition(seed):
     """Only rows of cost 0, with their decision value, and the last row of a class are known."""
     problem = with_some_costs_of_zero(seed)
     solution = solve(problem)
-    proofs = rows_without_a_say(solution)
+    proofs = proofs_by_definition(solution)
     free, alone = problem.costs == 0, ~removable(problem)
     np.testing.assert_array_equal(proofs.proven, free | alone)
     np.testing.assert_array_equal(proofs.margin[free], (problem.y * solution.decision_values)[free])
@@ -53,7 +53,7 @@ def test_an_unsolved_fit_tells_only_errors_by_definition():
     costs[3] = 0.0
     solution = solve(Problem(problem.K, y, costs), polish=False, tol=0.5)
     assert not solution.is_optimal
-    for proofs in (rows_known_at_once(solution), rows_without_a_say(solution)):
+    for proofs in (immediate_proofs(solution), proofs_by_definition(solution)):
         assert np.flatnonzero(proofs.proven).tolist() == [7]
         assert proofs.margin[7] == -1.0
 

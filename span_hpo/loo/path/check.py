@@ -1,6 +1,6 @@
 """Checks of the states at which paths have stopped, and what they prove.
 
-A path is only a means of finding a point. Here its dual variables are taken as they are, margins
+A path is only a means of finding a state. Here its dual variables are taken as they are, margins
 are computed anew from the kernel, and a certificate or the KKT conditions are checked.
 """
 
@@ -85,11 +85,11 @@ def checked_paths(tableau: Tableau, paths: Paths, limits: Limits) -> Proofs:
 def state_of(tableau: Tableau, paths: Paths, k: int) -> PathState:
     """Return the state of all rows where a path stands."""
     view = view_of(tableau, paths, np.array([k]), np.arange(len(tableau.rows)), np.full(2, np.inf))
-    point = _point(view, tableau.table, paths, k, 0)
+    state = _checked_state(view, tableau.table, paths, k, 0)
     p, kind = tableau.rows[paths.row[k]], paths.kind[k]
     alpha, excess = tableau.state.alpha.copy(), tableau.state.excess.copy()
-    alpha[view.rows], excess[view.rows] = point.alpha, point.excess
-    alpha[p], excess[p] = paths.remaining[k] / tableau.unit, point.margin - 1
+    alpha[view.rows], excess[view.rows] = state.alpha, state.excess
+    alpha[p], excess[p] = paths.remaining[k] / tableau.unit, state.margin - 1
     in_bound = np.zeros(len(alpha), dtype=bool)
     in_bound[tableau.rows[: len(kind)]] = (kind == IN_BOUND) | (kind == PARKED)
     return PathState(alpha, excess, in_bound)
@@ -274,7 +274,9 @@ class _CheckedState(NamedTuple):
     sound: bool
 
 
-def _point(view: View, table: TableauColumns, paths: Paths, k: int, i: int) -> _CheckedState:
+def _checked_state(
+    view: View, table: TableauColumns, paths: Paths, k: int, i: int
+) -> _CheckedState:
     """Return the state of path k, which is number i of the view."""
     y, costs, place, n = view.y, view.costs, view.place[i], table.n_base
     y_p = table.y[paths.row[k]]
@@ -319,7 +321,7 @@ def _point(view: View, table: TableauColumns, paths: Paths, k: int, i: int) -> _
     return _CheckedState(alpha, excess, margin, worst_in_bound, sound)
 
 
-@compiled(dual_variables, offset_ends, optimality_gaps, _offset_holders, _point)
+@compiled(dual_variables, offset_ends, optimality_gaps, _offset_holders, _checked_state)
 def _check_paths(
     view: View,
     table: TableauColumns,
@@ -339,20 +341,20 @@ def _check_paths(
     costs, unit = view.costs, view.unit
     for i in range(len(some)):
         k = some[i]
-        point = _point(view, table, paths, k, i)
-        alpha, excess = point.alpha, point.excess
-        if not point.sound:
+        state = _checked_state(view, table, paths, k, i)
+        alpha, excess = state.alpha, state.excess
+        if not state.sound:
             continue
         if paths.outcome[k] == END:
             worst = max((-excess * (alpha < costs)).max(), (excess * (alpha > 0)).max())
-            margins[k] = point.margin
+            margins[k] = state.margin
             exact[k] = proven[k] = worst <= limits.violation
             continue
         gap = optimality_gaps(excess, alpha, costs).sum() * unit
         if paths.outcome[k] == ERROR:
-            margins[k] = point.margin + gap / paths.remaining[k]
+            margins[k] = state.margin + gap / paths.remaining[k]
             proven[k] = margins[k] < -limits.zero
         else:
-            lost = (gap + paths.weight[k] * point.worst_in_bound) / paths.beyond[k]
-            margins[k] = paths.bound[k] + (point.margin - paths.margin[k]) - lost
+            lost = (gap + paths.weight[k] * state.worst_in_bound) / paths.beyond[k]
+            margins[k] = paths.bound[k] + (state.margin - paths.margin[k]) - lost
             proven[k] = margins[k] > limits.zero
