@@ -1,7 +1,26 @@
-"""Waiting for other processes."""
+"""Running other processes, and waiting for them."""
 
+import os
+import subprocess
 import time
 from pathlib import Path
+
+from tests.places import ROOT
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def ended(command, folder, **environment):
+    """Run a command in a folder, and return what it prints and how it ends."""
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=ENVIRONMENT | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 def wait_for(condition, seconds=60):

@@ -9,21 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.places import ROOT
+from tests.processes import ended
 
 SPECIES = ("setosa", "versicolor", "virginica")
 
 
 def run(arguments, folder, warnings="error"):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": warnings}
-    found = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    found = ended([sys.executable, *arguments], folder, PYTHONWARNINGS=warnings)
     assert found.returncode == 0, found.stderr
     if warnings == "error":
         assert "Warning" not in found.stderr, found.stderr  # raised where none can catch it

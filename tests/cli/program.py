@@ -1,7 +1,6 @@
 """The command line as users run it: a process with files, pipes or a terminal."""
 
 import hashlib
-import os
 import signal
 import subprocess
 import sys
@@ -13,25 +12,16 @@ import pandas as pd
 import pytest
 
 from span_hpo.cli import main
-from tests.places import ROOT
 from tests.problems import two_moons
+from tests.processes import ENVIRONMENT, ended
 
 PROGRAM = [sys.executable, "-c", "from span_hpo.cli import main; main()"]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 NOT_FEATURES = ("--drop", "trust", "--drop", "clinic")
 
 
 def run(*arguments, folder, code=0):
     """Run the command in a process and return what it prints, if it ends as it should."""
-    found = subprocess.run(
-        [*PROGRAM, *map(str, arguments)],
-        cwd=folder,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    found = ended([*PROGRAM, *map(str, arguments)], folder)
     assert found.returncode == code, found.stderr
     assert "Traceback" not in found.stderr
     if code:
@@ -66,10 +56,10 @@ def started(*arguments, folder):
 
 def call(*arguments, capsys, code=0):
     """Run the command in this process, which is faster."""
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as stopped:
         main([str(argument) for argument in arguments])
     printed = capsys.readouterr()
-    assert ended.value.code == code, printed.err
+    assert stopped.value.code == code, printed.err
     if code:
         assert len(printed.err.splitlines()) == 1, printed.err
         return printed.err

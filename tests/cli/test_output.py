@@ -1,10 +1,10 @@
 import re
-import subprocess
 
 import pytest
 
 from span_hpo import Predictor
-from tests.cli.program import ENVIRONMENT, PROGRAM, moons_table, run
+from tests.cli.program import PROGRAM, moons_table, run
+from tests.processes import ended
 
 
 def test_what_tune_prints(tmp_path):
@@ -34,14 +34,8 @@ def test_what_tune_prints(tmp_path):
 def test_prediction_of_a_terminal_user(tmp_path):
     """Predictions are CSV on standard output; the error, where labels are known, is not."""
     run("tune", "rows.csv", "--target", "label", "--trials", 3, "--seed", 0, folder=tmp_path)
-    found = subprocess.run(
-        [*PROGRAM, "predict", "model.json", "rows.csv"],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    found = ended([*PROGRAM, "predict", "model.json", "rows.csv"], tmp_path)
+    assert found.returncode == 0, found.stderr
     lines = found.stdout.splitlines()
     assert lines[0] == "prediction"
     assert len(lines) == 121
@@ -53,14 +47,8 @@ def test_unknown_categories_give_a_warning(tmp_path):
     """A category that training rows did not have is 0 in all its features, with a note."""
     run("tune", "rows.csv", "--target", "label", "--trials", 3, "--seed", 0, folder=tmp_path)
     moons_table(4).assign(town="Rome").to_csv("new.csv", index=False)
-    found = subprocess.run(
-        [*PROGRAM, "predict", "model.json", "new.csv"],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    found = ended([*PROGRAM, "predict", "model.json", "new.csv"], tmp_path)
+    assert found.returncode == 0, found.stderr
     warning = (
         "column 'town' of new.csv has categories that do not occur in the training rows: Rome."
     )

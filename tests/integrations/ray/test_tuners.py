@@ -13,6 +13,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from span_hpo import RBF, Choice, ClassCosts, Float, SigmoidScore, SpanObjective, UniformCost
+from tests.cli.program import PROGRAM
 from tests.integrations.ray.parts import (
     BUDGETS,
     SAMPLES,
@@ -24,6 +25,7 @@ from tests.integrations.ray.parts import (
 )
 from tests.places import ROOT
 from tests.problems import two_moons
+from tests.processes import ended
 
 ray = pytest.importorskip("ray")
 from ray.cluster_utils import Cluster  # noqa: E402
@@ -296,17 +298,8 @@ def test_command_line(tmp_path):
     (tmp_path / "rows.csv").write_text("a,b,label\n" + rows)
 
     def tune_rows(*options, code=0):
-        found = subprocess.run(
-            [
-                *(sys.executable, "-c", "from span_hpo.cli import main; main()"),
-                *("tune", "rows.csv", "--target", "label", "--seed", "0", "--json", *options),
-            ],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        common = ("tune", "rows.csv", "--target", "label", "--seed", "0", "--json")
+        found = ended([*PROGRAM, *common, *options], tmp_path)
         assert found.returncode == code, found.stderr
         assert "Traceback" not in found.stderr
         return json.loads(found.stdout) if code == 0 else found.stderr
