@@ -125,10 +125,9 @@ class Int:
     ----------
     low, high
         Ends of the range, with ``low <= high``.
-    log
-        Search the logarithm of the number; `low` must then be at least 1.
-    step
-        Search only ``low, low + step, ...``; must be 1 if `log` is set.
+    log, step
+        Search the logarithm of the number, with `low` at least 1, or only ``low, low + step, ...``.
+        The two cannot be combined.
 
     Examples
     --------

@@ -34,14 +34,12 @@ def best_trial(study: Study) -> FrozenTrial:
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> from span_hpo import SpanObjective
-    >>> from span_hpo.integrations.optuna import best_trial, new_study, search
-    >>> objective = SpanObjective(*load_iris(return_X_y=True))
-    >>> study = new_study(seed=0)
-    >>> search(study, objective, n_trials=5)
-    >>> best_trial(study).value == study.best_value
-    True
+    >>> from optuna.trial import create_trial
+    >>> from span_hpo.integrations.optuna import best_trial, new_study
+    >>> study = new_study()
+    >>> study.add_trials([create_trial(value=loss) for loss in (0.2, 0.1, 0.3)])
+    >>> best_trial(study).number
+    1
     """
     if len(study.directions) > 1:
         raise ValueError(
@@ -68,14 +66,8 @@ def best_model(study: Study, objective: SpanObjective) -> SVC:
 
     Parameters
     ----------
-    study
-        Study of an `OptunaObjective` with one metric.
-    objective
-        Objective whose hyperparameters were searched.
-
-    Returns
-    -------
-    A model that predicts the labels of new rows.
+    study, objective
+        Study with one metric, and the objective whose hyperparameters it has searched.
 
     Raises
     ------
@@ -84,15 +76,13 @@ def best_model(study: Study, objective: SpanObjective) -> SVC:
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from span_hpo import SpanObjective
     >>> from span_hpo.integrations.optuna import best_model, new_study, search
-    >>> X, y = load_iris(return_X_y=True)
-    >>> objective = SpanObjective(X, y)
+    >>> objective = SpanObjective([[0], [1], [3], [4]], ["a", "a", "b", "b"])
     >>> study = new_study(seed=0)
-    >>> search(study, objective, n_trials=5)
-    >>> best_model(study, objective).predict(X[::50]).tolist()
-    [0, 1, 2]
+    >>> search(study, objective, n_trials=3)
+    >>> best_model(study, objective).predict([[0.5], [3.5]]).tolist()
+    ['a', 'b']
     """
     objective = as_objective(objective)
     return objective.fit_model(params_of(best_trial(study), objective))

@@ -104,10 +104,8 @@ def trial_count(storage: Any, study_name: str) -> int:
 
     Parameters
     ----------
-    storage
-        Storage of the study; see `as_storage`.
-    study_name
-        Name of the study in the storage.
+    storage, study_name
+        Storage (see `as_storage`), and the name of the study in it.
 
     Returns
     -------
@@ -115,17 +113,12 @@ def trial_count(storage: Any, study_name: str) -> int:
 
     Examples
     --------
-    >>> import tempfile
-    >>> from sklearn.datasets import load_iris
-    >>> from span_hpo import SpanObjective
-    >>> from span_hpo.integrations.optuna import new_study, search, trial_count
-    >>> objective = SpanObjective(*load_iris(return_X_y=True))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     journal = f"{folder}/study.journal"
-    ...     study = new_study(storage=journal, study_name="iris", seed=0)
-    ...     search(study, objective, n_trials=3)
-    ...     print(trial_count(journal, "iris"), trial_count(journal, "digits"))
-    3 0
+    >>> from optuna.storages import InMemoryStorage
+    >>> from span_hpo.integrations.optuna import new_study, trial_count
+    >>> storage = InMemoryStorage()
+    >>> trial = new_study(storage=storage, study_name="iris").ask()
+    >>> trial_count(storage, "iris"), trial_count(storage, "digits")
+    (1, 0)
     """
     is_file = not isinstance(storage, BaseStorage) and "://" not in str(storage)
     if is_file and not Path(storage).exists():
@@ -139,28 +132,18 @@ def trial_count(storage: Any, study_name: str) -> int:
 
 
 def delete_study(storage: Any, study_name: str) -> None:
-    """Delete a study with all its trials.
-
-    Parameters
-    ----------
-    storage
-        Storage of the study; see `as_storage`.
-    study_name
-        Name of the study in the storage.
+    """Delete the study of this name from a storage (see `as_storage`), with all its trials.
 
     Examples
     --------
-    >>> import tempfile
-    >>> from sklearn.datasets import load_iris
-    >>> from span_hpo import SpanObjective
-    >>> from span_hpo.integrations.optuna import delete_study, new_study, search, trial_count
-    >>> objective = SpanObjective(*load_iris(return_X_y=True))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     journal = f"{folder}/study.journal"
-    ...     study = new_study(storage=journal, study_name="iris", seed=0)
-    ...     search(study, objective, n_trials=3)
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from span_hpo.integrations.optuna import delete_study, new_study, trial_count
+    >>> with TemporaryDirectory() as folder:
+    ...     journal = Path(folder, "study.journal")
+    ...     trial = new_study(storage=journal, study_name="iris").ask()
     ...     delete_study(journal, "iris")
-    ...     print(trial_count(journal, "iris"))
+    ...     trial_count(journal, "iris")
     0
     """
     with _quiet():
@@ -170,21 +153,13 @@ def delete_study(storage: Any, study_name: str) -> None:
 def finished_trials(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
     """Return the finished trials of a study: complete ones, and those that a pruner has stopped.
 
-    Parameters
-    ----------
-    study
-        Study of Optuna.
-
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> from span_hpo import SpanObjective
-    >>> from span_hpo.integrations.optuna import finished_trials, new_study, search
-    >>> objective = SpanObjective(*load_iris(return_X_y=True))
-    >>> study = new_study(seed=0)
-    >>> search(study, objective, n_trials=4)
-    >>> len(finished_trials(study))
-    4
+    >>> from span_hpo.integrations.optuna import finished_trials, new_study
+    >>> study = new_study()
+    >>> running, complete = study.ask(), study.tell(study.ask(), 0.1)
+    >>> [trial.value for trial in finished_trials(study)]
+    [0.1]
     """
     return study.get_trials(deepcopy=False, states=_FINISHED)
 
@@ -287,11 +262,10 @@ def search(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from span_hpo import SpanObjective
-    >>> from span_hpo.integrations.optuna import best_trial, new_study, search
-    >>> objective = SpanObjective(*load_iris(return_X_y=True))
-    >>> study = new_study(seed=0)
-    >>> search(study, objective, n_trials=5)
-    >>> best_trial(study).value < 0.1
+    >>> from span_hpo.integrations.optuna import new_study, search
+    >>> study = new_study(sampler="random", seed=0)
+    >>> search(study, SpanObjective(*load_iris(return_X_y=True)), n_trials=5)
+    >>> study.best_value < 0.1
     True
     """
     function = OptunaObjective(objective, budgets=budgets, max_support=max_support)

@@ -62,21 +62,19 @@ class OptunaObjective:
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described.
+        If an argument is not as described, or there are several metrics and several budgets.
 
     Examples
     --------
     >>> import optuna
-    >>> from sklearn.datasets import load_iris
     >>> from span_hpo import SpanObjective
-    >>> from span_hpo.integrations.optuna import OptunaObjective, best_model
+    >>> from span_hpo.integrations.optuna import OptunaObjective
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
-    >>> X, y = load_iris(return_X_y=True)
-    >>> objective = SpanObjective(X, y)
-    >>> study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0))
-    >>> study.optimize(OptunaObjective(objective), n_trials=5)
-    >>> best_model(study, objective).predict(X[::50]).tolist()
-    [0, 1, 2]
+    >>> study = optuna.create_study()
+    >>> function = OptunaObjective(SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1]))
+    >>> study.optimize(function, n_trials=3)
+    >>> [trial.user_attrs["n_rows"] for trial in study.trials]
+    [4, 4, 4]
     """
 
     def __init__(
@@ -186,13 +184,11 @@ def check_study(study: Study, objective: SpanObjective) -> None:
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from span_hpo import SpanObjective
     >>> from span_hpo.integrations.optuna import check_study, new_study
-    >>> X, y = load_iris(return_X_y=True)
     >>> study = new_study()
-    >>> check_study(study, SpanObjective(X, y))
-    >>> check_study(study, SpanObjective(X[:100], y[:100]))  # doctest: +ELLIPSIS
+    >>> check_study(study, SpanObjective([[0], [1]], [0, 1]))
+    >>> check_study(study, SpanObjective([[0], [2]], [0, 1]))
     Traceback (most recent call last):
         ...
     ValueError: ...

@@ -33,13 +33,11 @@ def best_result(results: tune.ResultGrid, objective: SpanObjective) -> tune.Resu
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> from span_hpo import SpanObjective
+    For a `SpanObjective` named ``objective``:
+
     >>> from span_hpo.integrations.ray import best_result, tuner
-    >>> objective = SpanObjective(*load_iris(return_X_y=True))
     >>> results = tuner(objective, num_samples=16).fit()  # doctest: +SKIP
-    >>> best_result(results, objective).metrics["loss"] < 0.1  # doctest: +SKIP
-    True
+    >>> loss = best_result(results, objective).metrics["loss"]  # doctest: +SKIP
     """
     all_rows = len(objective.data)
     found = [result for result in results if (result.metrics or {}).get(ROWS) == all_rows]
@@ -56,37 +54,19 @@ def best_result(results: tune.ResultGrid, objective: SpanObjective) -> tune.Resu
 def finished_results(results: tune.ResultGrid) -> list[tune.Result]:
     """Return the results of trials that have seen all rows, or that the scheduler has stopped.
 
-    Parameters
-    ----------
-    results
-        Results that ``tuner.fit()`` has returned, perhaps after an interruption.
+    The others were interrupted, or have failed.
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> from span_hpo import SpanObjective
-    >>> from span_hpo.integrations.ray import finished_results, tuner
-    >>> objective = SpanObjective(*load_iris(return_X_y=True))
-    >>> results = tuner(objective, num_samples=16).fit()  # doctest: +SKIP
-    >>> len(finished_results(results))  # doctest: +SKIP
-    16
+    For the ``results`` of a tuner, perhaps after an interruption:
+
+    >>> losses = [result.metrics["loss"] for result in finished_results(results)]  # doctest: +SKIP
     """
     return [result for result in results if (result.metrics or {}).get("done")]
 
 
 def params_of(result: tune.Result, objective: SpanObjective) -> dict[str, Any]:
-    """Return the hyperparameters of a result.
-
-    Parameters
-    ----------
-    result
-        Result of one trial.
-    objective
-        Objective whose hyperparameters were searched.
-
-    Returns
-    -------
-    A value for every name in the space of the objective.
+    """Return the hyperparameters of one result, with a value for every name in `objective.space`.
 
     Raises
     ------
@@ -95,13 +75,10 @@ def params_of(result: tune.Result, objective: SpanObjective) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> from span_hpo import SpanObjective
-    >>> from span_hpo.integrations.ray import best_result, params_of, tuner
-    >>> objective = SpanObjective(*load_iris(return_X_y=True))
-    >>> results = tuner(objective, num_samples=16).fit()  # doctest: +SKIP
-    >>> sorted(params_of(best_result(results, objective), objective))  # doctest: +SKIP
-    ['C_0', 'C_1', 'C_2', 'gamma']
+    For the ``results`` of a tuner that searches the hyperparameters of ``objective``:
+
+    >>> best = best_result(results, objective)  # doctest: +SKIP
+    >>> evaluation = objective.evaluate(params_of(best, objective))  # doctest: +SKIP
     """
     return config_params(objective, result.config or {})
 
@@ -111,30 +88,20 @@ def best_model(results: tune.ResultGrid, objective: SpanObjective) -> SVC:
 
     Parameters
     ----------
-    results
-        Results that ``tuner.fit()`` has returned.
-    objective
-        Objective whose hyperparameters were searched.
-
-    Returns
-    -------
-    A model that predicts the labels of new rows.
+    results, objective
+        Results that ``tuner.fit()`` has returned, and the objective of the tuner.
 
     Raises
     ------
     ValueError
-        If no trial has seen all rows.
+        If there is no best result, because no trial has seen all rows.
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> from span_hpo import SpanObjective
-    >>> from span_hpo.integrations.ray import best_model, tuner
-    >>> X, y = load_iris(return_X_y=True)
-    >>> objective = SpanObjective(X, y)
-    >>> results = tuner(objective, num_samples=16).fit()  # doctest: +SKIP
-    >>> best_model(results, objective).predict(X[::50]).tolist()  # doctest: +SKIP
-    [0, 1, 2]
+    For a `SpanObjective` named ``objective``, and new rows ``X_new``:
+
+    >>> model = best_model(tuner(objective).fit(), objective)  # doctest: +SKIP
+    >>> labels = model.predict(X_new)  # doctest: +SKIP
     """
     return objective.fit_model(params_of(best_result(results, objective), objective))
 

@@ -14,24 +14,16 @@ _NEXT = 1  # added to the upper end of whole numbers, which Ray excludes
 def search_space(objective: SpanObjective) -> dict[str, Any]:
     """Return Ray's domain of every searched hyperparameter, for ``Tuner(param_space=...)``.
 
-    Parameters
-    ----------
-    objective
-        Objective whose hyperparameters are searched.
-
-    Returns
-    -------
-    Domains by name. An option of a `Choice` that is not a plain value is named by its position and
-    text. A dimension with a step becomes a choice of its values.
+    An option of a `Choice` that is not a plain value is named by its position and text. A dimension
+    with a step becomes a choice of its values.
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> from span_hpo import SpanObjective
+    >>> from span_hpo import Float, SpanObjective, UniformCost
     >>> from span_hpo.integrations.ray import search_space
-    >>> objective = SpanObjective(*load_iris(return_X_y=True))
-    >>> sorted(search_space(objective))
-    ['C_0', 'C_1', 'C_2', 'gamma']
+    >>> objective = SpanObjective([[0], [1]], [0, 1], weighting=UniformCost(Float(1, 8)))
+    >>> search_space(objective)["C"].domain_str
+    '(1.0, 8.0)'
     """
     return {name: _domain(part) for name, part in objective.space.items()}
 

@@ -27,12 +27,11 @@ class SpanTrainable(tune.Trainable):  # type: ignore[misc]  # Ray has no types
 
     Examples
     --------
+    For a `SpanObjective` named ``objective``:
+
     >>> from ray import tune
-    >>> from sklearn.datasets import load_iris
-    >>> from span_hpo import SpanObjective
     >>> from span_hpo.integrations.ray import SpanTrainable, search_space
-    >>> objective = SpanObjective(*load_iris(return_X_y=True))
-    >>> space = search_space(objective)
+    >>> space = search_space(objective)  # doctest: +SKIP
     >>> trainable = tune.with_parameters(SpanTrainable, objective=objective)  # doctest: +SKIP
     >>> results = tune.Tuner(trainable, param_space=space).fit()  # doctest: +SKIP
     """

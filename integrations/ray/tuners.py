@@ -199,12 +199,11 @@ def cluster(address: str = "local") -> Iterator[None]:
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> from span_hpo import SpanObjective
+    For a `SpanObjective` named ``objective``, and a cluster that is running on this machine:
+
     >>> from span_hpo.integrations.ray import cluster, tuner
-    >>> objective = SpanObjective(*load_iris(return_X_y=True))
-    >>> with cluster("local"):  # doctest: +SKIP
-    ...     results = tuner(objective, num_samples=16).fit()
+    >>> with cluster("auto"):  # doctest: +SKIP
+    ...     results = tuner(objective, num_samples=1000).fit()
     """
     _check_reachable(address)
     ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level="error")
@@ -250,10 +249,6 @@ def restored_tuner(
     cpus_per_trial
         Number of cores that a trial reserves.
 
-    Returns
-    -------
-    The tuner.
-
     Raises
     ------
     TypeError, ValueError
@@ -261,12 +256,11 @@ def restored_tuner(
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> from span_hpo import SpanObjective
+    For a `SpanObjective` named ``objective``, whose first run is interrupted:
+
     >>> from span_hpo.integrations.ray import restored_tuner, tuner
-    >>> objective = SpanObjective(*load_iris(return_X_y=True))
     >>> first = tuner(objective, storage_path="runs", name="iris")  # doctest: +SKIP
-    >>> results = first.fit()  # interrupted  # doctest: +SKIP
+    >>> results = first.fit()  # doctest: +SKIP
     >>> results = restored_tuner("runs/iris", objective).fit()  # doctest: +SKIP
     """
     path = _absolute(path)

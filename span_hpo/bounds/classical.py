@@ -1,7 +1,8 @@
 """Classical bounds and estimates of the leave-one-out error from one fit.
 
-Each of them is a function of a `DualSolution` that returns a share of the rows. A row with cost 0,
-which takes no part in the fit, always counts as an error if the fit misclassifies it.
+Each of them is a function of the solution of a two-class problem, as `solve` returns it, and
+returns a share of all rows. A row with cost 0, which takes no part in the fit, always counts as an
+error if the fit misclassifies it.
 
 None of them is a proof for weighted fits; each docstring says why. The bounds that are proven are
 in `LeaveOneOut.error_bounds`. Where a problem has several solutions, as with equal rows, these
@@ -29,49 +30,27 @@ _BALL_TOLERANCE = 1e-6  # tolerance of squared distances, relative to the larges
 
 
 def support_vectors(solution: DualSolution) -> float:
-    """Return the share ``n / l`` of the support vectors.
+    """Return the share ``n / l`` of the support vectors of a solution.
 
     This is a bound wherever the offset is unique, because the removal of any other row does not
-    change the fit.
-
-    Parameters
-    ----------
-    solution
-        Solution of a two-class problem, as `solve` returns it.
-
-    Returns
-    -------
-    Share of all rows.
-
-    References
-    ----------
-    Vapnik, "Statistical learning theory", 1998.
+    change the fit (Vapnik, "Statistical learning theory", 1998).
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from span_hpo import Problem, bounds, solve
-    >>> x = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 6.0])
-    >>> solution = solve(Problem(np.outer(x, x), [-1, -1, -1, 1, 1, 1], costs=[0.2] * 6))
-    >>> round(bounds.support_vectors(solution), 3)
+    The points 0 and 2 are support vectors; the point 3, which lies behind 2, is not.
+
+    >>> from span_hpo import Linear, Problem, bounds, solve
+    >>> problem = Problem(Linear()([[0], [2], [3]]), y=[-1, 1, 1], costs=[1, 1, 1])
+    >>> round(bounds.support_vectors(solve(problem)), 3)
     0.667
     """
     return float(np.mean((solution.alpha > 0) | _is_outside_and_wrong(solution)))
 
 
 def jaakkola_haussler(solution: DualSolution) -> float:
-    """Return ``mean[alpha_p K_pp - y_p f(x_p) >= 0]``.
+    """Return the share ``mean[alpha_p K_pp - y_p f(x_p) >= 0]`` of the rows of a solution.
 
     This is a bound for fits without an offset, and an estimate otherwise.
-
-    Parameters
-    ----------
-    solution
-        Solution of a two-class problem, as `solve` returns it.
-
-    Returns
-    -------
-    Share of all rows.
 
     References
     ----------
@@ -79,12 +58,11 @@ def jaakkola_haussler(solution: DualSolution) -> float:
 
     Examples
     --------
-    >>> import numpy as np
+    The points 0 and 2 have ``alpha_p = 1/2`` and ``y_p f(x_p) = 1``, and ``K_pp`` is 0 and 4.
+
     >>> from span_hpo import Problem, bounds, solve
-    >>> x = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 6.0])
-    >>> solution = solve(Problem(np.outer(x, x), [-1, -1, -1, 1, 1, 1], costs=[0.2] * 6))
-    >>> round(bounds.jaakkola_haussler(solution), 3)
-    0.333
+    >>> bounds.jaakkola_haussler(solve(Problem([[0, 0], [0, 4]], y=[-1, 1], costs=[1, 1])))
+    0.5
     """
     K_pp = solution.problem.K.diagonal()
     margins = solution.problem.y * solution.decision_values
@@ -98,21 +76,8 @@ def opper_winther(solution: DualSolution) -> float:
     at the margin, and that there is no offset. ``1 / (K_SV^-1)_pp`` is the squared distance of a
     row from the linear span of the others, which is the affine hull of these and the origin. Time
     grows with the third power of the number of support vectors and memory with the second,
-    regardless of the memory limit.
-
-    Parameters
-    ----------
-    solution
-        Solution of a two-class problem, as `solve` returns it.
-
-    Returns
-    -------
-    Share of all rows.
-
-    Raises
-    ------
-    SolverError
-        If the kernel is not positive semi-definite.
+    regardless of the memory limit. A kernel that is not positive semi-definite raises a
+    `SolverError`.
 
     References
     ----------
@@ -120,14 +85,11 @@ def opper_winther(solution: DualSolution) -> float:
 
     Examples
     --------
-    The support vectors 1 and 2 have ``alpha = 1/3`` and the squared distances 1.1 and 5.5.
+    Two orthogonal rows with the squared lengths 1 and 3 have ``alpha = 1/2``.
 
-    >>> import numpy as np
     >>> from span_hpo import Problem, bounds, solve
-    >>> x = np.array([0.0, 1.0, 3.0, 4.0])
-    >>> solution = solve(Problem(np.outer(x, x) + np.eye(4), [-1, -1, 1, 1], costs=[1.0] * 4))
-    >>> bounds.opper_winther(solution)
-    0.25
+    >>> bounds.opper_winther(solve(Problem([[1, 0], [0, 3]], y=[-1, 1], costs=[1, 1])))
+    0.5
     """
     support = rows_of(solution.alpha)
     with_origin = np.zeros((len(support) + 1, len(support) + 1))
@@ -151,10 +113,6 @@ def xi_alpha(solution: DualSolution, *, spread: float | None = None) -> float:
         Value of ``R^2`` such that ``c <= K(x, x') <= c + R^2`` for some c. The default is the least
         value for the rows of the fit: their largest kernel value minus their smallest.
 
-    Returns
-    -------
-    Share of all rows.
-
     Raises
     ------
     ValueError
@@ -167,12 +125,13 @@ def xi_alpha(solution: DualSolution, *, spread: float | None = None) -> float:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from span_hpo import Problem, bounds, solve
-    >>> x = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 6.0])
-    >>> solution = solve(Problem(np.outer(x, x), [-1, -1, -1, 1, 1, 1], costs=[0.2] * 6))
-    >>> round(bounds.xi_alpha(solution), 3)
-    0.667
+    The points 1 and 3 are at the margin, with ``alpha = 1/2``; kernel values range from 0 to 16.
+
+    >>> from span_hpo import Linear, Problem, bounds, solve
+    >>> K = Linear()([[0], [1], [3], [4]])
+    >>> solution = solve(Problem(K, y=[-1, -1, 1, 1], costs=[1, 1, 1, 1]))
+    >>> bounds.xi_alpha(solution), bounds.xi_alpha(solution, spread=0.9)
+    (0.5, 0.0)
     """
     if spread is None:
         least, largest = entry_range(solution.problem.K)
@@ -188,8 +147,9 @@ def span_bound(solution: DualSolution, *, diameter: float | None = None) -> floa
 
     The sum is over the in-bound rows p that have a box span (see `span_exists`), S is the largest
     of these spans, k is the number of other in-bound rows, m is the number of bounded rows, and D
-    is the diameter of the smallest ball that holds all rows. This is Theorem 1 of the paper. Its
-    Lemma 2 can fail if a fit without p has no in-bound row, and the value is not proven then.
+    is the diameter of the smallest ball that holds all rows. This is Theorem 1 of Sarafis, Diou and
+    Delopoulos, "Span error bound for weighted SVM with applications in hyperparameter selection".
+    Its Lemma 2 can fail if a fit without p has no in-bound row, and the value is not proven then.
 
     Parameters
     ----------
@@ -210,19 +170,15 @@ def span_bound(solution: DualSolution, *, diameter: float | None = None) -> floa
     SolverError
         If the kernel is not positive semi-definite, or a quadratic program cannot be solved.
 
-    References
-    ----------
-    Sarafis, Diou and Delopoulos, "Span error bound for weighted SVM with applications in
-    hyperparameter selection", Theorem 1.
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from span_hpo import Problem, bounds, solve
-    >>> x = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 6.0])
-    >>> solution = solve(Problem(np.outer(x, x), [-1, -1, -1, 1, 1, 1], costs=[0.2] * 6))
-    >>> round(bounds.span_bound(solution), 3)
-    0.533
+    The points 0 and 4 are in-bound with ``alpha = 1/40``, so that S and D are 4; the others are
+    bounded.
+
+    >>> from span_hpo import Linear, Problem, bounds, solve
+    >>> problem = Problem(Linear()([[0], [1], [3], [4]]), y=[-1, -1, 1, 1], costs=[0.2] * 4)
+    >>> round(bounds.span_bound(solve(problem)), 3)
+    0.7
     """
     problem, alpha = solution.problem, solution.alpha
     if diameter is None and not is_held(problem.K):
@@ -300,14 +256,10 @@ def enclosing_ball(K: Any) -> EnclosingBall:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from span_hpo import bounds
-    >>> x = np.array([0.0, 1.0, 3.0, 4.0])
-    >>> ball = bounds.enclosing_ball(np.outer(x, x))
-    >>> round(ball.radius, 3)
-    2.0
-    >>> ball.weights.round(3).tolist()
-    [0.5, 0.0, 0.0, 0.5]
+    >>> from span_hpo import Linear, bounds
+    >>> ball = bounds.enclosing_ball(Linear()([[0], [1], [4]]))
+    >>> round(ball.radius, 3), ball.weights.round(3).tolist()
+    (2.0, [0.5, 0.0, 0.5])
     """
     blocks: KernelBlocks = as_kernel_blocks(K)
     if not len(blocks):

@@ -28,13 +28,7 @@ from span_hpo.runtime import ArgumentError
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """The two files of a model, which have different suffixes.
-
-    Attributes
-    ----------
-    stem
-        Path of both files without the suffix.
-    """
+    """The two files of a model, whose paths differ from `stem` only by a suffix."""
 
     stem: Path
 
@@ -64,12 +58,10 @@ class ModelFiles:
 
 @dataclass(frozen=True, eq=False)
 class PredictionTask:
-    """A model, and rows to predict.
+    """A model, `predictor`, and the rows that it is to predict.
 
     Attributes
     ----------
-    predictor
-        Model that predicts the rows.
     X
         Features of the rows, encoded but not scaled, shape (l, d).
     labels

@@ -64,14 +64,8 @@ def model_text(model: Any, labels: Array) -> str:
 def model_parts(text: str, source: str, n_features: int | None = None) -> dict[str, Any]:
     """Return the attributes of the `Predictor` that the content of a file describes.
 
-    Parameters
-    ----------
-    text
-        Content of the file.
-    source
-        Name of the file, for messages.
-    n_features
-        Number of features; by default the highest number of a feature that is used.
+    Messages name the file `source`. Without `n_features`, the highest number of a feature that is
+    used is also the number of features.
 
     Raises
     ------

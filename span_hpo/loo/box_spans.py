@@ -49,14 +49,13 @@ def box_squared_spans(solution: DualSolution) -> FloatArray:
 
     Examples
     --------
-    Rows 2 and 3 are bounded. Their free spans are 0, but the box keeps them from being replaced.
+    The points 1 and 3 are bounded. Their free spans are 0, but the box keeps them from being
+    replaced.
 
-    >>> import numpy as np
-    >>> from span_hpo import Problem, box_squared_spans, solve
-    >>> x = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 6.0])
-    >>> solution = solve(Problem(np.outer(x, x), [-1, -1, -1, 1, 1, 1], costs=[0.2] * 6))
+    >>> from span_hpo import Linear, Problem, box_squared_spans, solve
+    >>> solution = solve(Problem(Linear()([[0], [1], [3], [4]]), [-1, -1, 1, 1], [0.2] * 4))
     >>> box_squared_spans(solution).round(3).tolist()
-    [0.0, 16.0, 0.25, 0.25, 16.0, 0.0]
+    [16.0, 0.25, 0.25, 16.0]
     """
     squared = np.zeros(len(solution.problem))
     support = rows_of(solution.alpha)

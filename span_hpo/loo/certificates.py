@@ -32,10 +32,8 @@ def certified(solution: DualSolution, rows: IndexArray) -> Proofs:
 
     Parameters
     ----------
-    solution
-        Solution of a two-class problem.
-    rows
-        Indices of the rows, none of which may be the last row of its class.
+    solution, rows
+        Solution of a two-class problem, and indices of rows that are not the last of their class.
 
     Returns
     -------

@@ -42,14 +42,12 @@ class LeaveOneOut(Printable):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from span_hpo import Problem, leave_one_out, solve
-    >>> x = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 6.0])
-    >>> solution = solve(Problem(np.outer(x, x), [-1, -1, -1, 1, 1, 1], costs=[0.2] * 6))
-    >>> leave_one_out(solution)
+    >>> from span_hpo import Linear, Problem, leave_one_out, solve
+    >>> problem = Problem(Linear()([[0], [2], [3]]), y=[-1, 1, 1], costs=[1, 1, 1])
+    >>> leave_one_out(solve(problem))
     Leave-one-out by method 'span'
-      error            0.0000 (0 of 6)
-      proven classes   4 rows; the exact error is between 0.0000 and 0.3333
+      error            0.6667 (2 of 3)
+      proven classes   2 rows; the exact error is between 0.3333 and 0.6667
       exact values     2 rows
       undefined spans  0 rows
       refitted         0 rows

@@ -16,7 +16,7 @@ _ROOM_ROUNDING = 1e-12  # rounding in a comparison of room with alpha_p, relativ
 
 
 def free_squared_spans(solution: DualSolution) -> FloatArray:
-    """Return the squared spans, assuming that the in-bound and bounded sets do not change.
+    """Return the squared spans of a solution, assuming that in-bound and bounded rows stay so.
 
     With ``M = [[K_II, 1], [1', 0]]`` over the in-bound support vectors I,
 
@@ -25,11 +25,6 @@ def free_squared_spans(solution: DualSolution) -> FloatArray:
     - otherwise: 0
 
     `span_hpo.solver.centred_gram` computes all of them from one Cholesky factor.
-
-    Parameters
-    ----------
-    solution
-        Solution of a two-class problem, as `solve` returns it.
 
     Returns
     -------
@@ -47,15 +42,13 @@ def free_squared_spans(solution: DualSolution) -> FloatArray:
 
     Examples
     --------
-    The in-bound rows 1 and 4 are a distance of 4 apart, and the bounded rows 2 and 3 lie between
+    The in-bound points 0 and 4 are a distance of 4 apart; the bounded points 1 and 3 lie between
     them.
 
-    >>> import numpy as np
-    >>> from span_hpo import Problem, free_squared_spans, solve
-    >>> x = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 6.0])
-    >>> solution = solve(Problem(np.outer(x, x), [-1, -1, -1, 1, 1, 1], costs=[0.2] * 6))
-    >>> free_squared_spans(solution).round(3).tolist()
-    [0.0, 16.0, 0.0, 0.0, 16.0, 0.0]
+    >>> from span_hpo import Linear, Problem, free_squared_spans, solve
+    >>> problem = Problem(Linear()([[0], [1], [3], [4]]), y=[-1, -1, 1, 1], costs=[0.2] * 4)
+    >>> free_squared_spans(solve(problem)).round(3).tolist()
+    [16.0, 0.0, 0.0, 16.0]
     """
     squared = np.zeros(len(solution.problem))
     in_bound, bounded = rows_of(solution.in_bound), rows_of(solution.bounded)
@@ -82,40 +75,30 @@ def _distances_to_hull(
 
 
 def span_exists(solution: DualSolution) -> BoolArray:
-    """Return for each row whether any ``lambda`` is feasible under the box constraints.
+    """Return for each row of a solution whether any ``lambda`` is feasible in the box.
 
     Let I be the in-bound rows and B the bounded rows. For a support vector p of either kind, Lemma
-    1 requires ``sum_{i in I, i != p, y_i = y_p} C_i + y_p sum_{i in B, i != p} y_i C_i >= 0``.
+    1 of the paper that `leave_one_out` cites requires
+    ``sum_{i in I, i != p, y_i = y_p} C_i + y_p sum_{i in B, i != p} y_i C_i >= 0``.
     Because ``sum(y alpha) = 0``, this means that the other in-bound rows have room for ``alpha_p``,
 
     ``sum_{i in I, i != p} (C_i - alpha_i if y_i = y_p else alpha_i) >= alpha_p``.
 
     The second form is computed, because it does not subtract costs of bounded rows from each other.
 
-    Parameters
-    ----------
-    solution
-        Solution of a two-class problem, as `solve` returns it.
-
     Returns
     -------
     Mask, shape (l,). It is True for zero rows, which leave nothing to take over.
 
-    References
-    ----------
-    Sarafis, Diou and Delopoulos, "Span error bound for weighted SVM with applications in
-    hyperparameter selection", Lemma 1.
-
     Examples
     --------
-    With these costs rows 2 and 3 are bounded, and no row is in-bound to replace them.
+    Two orthogonal rows have ``alpha = 1/2``. At lower costs both are bounded, and neither is
+    in-bound to replace the other.
 
-    >>> import numpy as np
     >>> from span_hpo import Problem, solve, span_exists
-    >>> x = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 6.0])
-    >>> solution = solve(Problem(np.outer(x, x), [-1, -1, -1, 1, 1, 1], costs=[0.4] * 6))
-    >>> span_exists(solution).tolist()
-    [True, True, False, False, True, True]
+    >>> fits = (solve(Problem([[2, 0], [0, 2]], [-1, 1], [cost, cost])) for cost in (1, 0.2))
+    >>> [span_exists(fit).tolist() for fit in fits]
+    [[True, True], [False, False]]
     """
     problem, alpha, in_bound = solution.problem, solution.alpha, solution.in_bound
     exists: BoolArray = alpha == 0

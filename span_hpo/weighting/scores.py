@@ -67,6 +67,8 @@ class SigmoidScore(ComposableWeighting):
 class PowerScore(ComposableWeighting):
     """A power of a score q in [0, 1], ``C_i = C q_i^tau``.
 
+    All rows have the same cost if the exponent is 0.
+
     Parameters
     ----------
     score
@@ -74,7 +76,7 @@ class PowerScore(ComposableWeighting):
     C
         Cost of a row with score 1.
     tau
-        Exponent, at least 0. All rows have the same cost if it is 0.
+        Exponent, at least 0.
 
     References
     ----------
