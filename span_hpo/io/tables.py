@@ -6,6 +6,7 @@ import gzip
 import math
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -238,8 +239,8 @@ def _check_names(names: Sequence[str], path: Path) -> None:
         raise ValueError(
             f"the first line of {path} must name the columns, got numbers: {listed(names)}."
         )
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(names).items():
+        if count > 1:
             raise ValueError(
                 f"the columns of {path} must have different names, got {name!r} twice."
             )
