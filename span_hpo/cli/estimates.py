@@ -123,10 +123,8 @@ def comparison(point: Point, refit: bool | None, folds: int | None) -> dict[str,
         If a class has fewer rows than there are folds.
     """
     point.warm_up()
-    estimates = [
-        _timed_loss(title, point.evaluated(method, certify=False))
-        for title, method in (("span-rule", "span"), ("exact", "exact"))
-    ]
+    span, exact = (point.evaluated(method, certify=False) for method in ("span", "exact"))
+    estimates = [_timed_loss("span-rule", span), _timed_loss("exact", exact)]
     fewest = int(np.unique(point.samples.y, return_counts=True)[1].min())
     if folds is not None or fewest > 1:
         wanted = min(_MOST_FOLDS, fewest) if folds is None else folds
@@ -134,7 +132,8 @@ def comparison(point: Point, refit: bool | None, folds: int | None) -> dict[str,
         estimates.append(_timed_loss(f"{found.folds}-fold", found))
     if _wants_refits(point, refit):
         estimates.append(_timed_loss("refit", point.evaluated("refit", certify=False)))
-    return {**point.about, "estimates": estimates}
+    groups = group_errors(exact, point.samples)
+    return {**point.about, "groups": groups, "estimates": estimates}
 
 
 def _wants_refits(point: Point, refit: bool | None) -> bool:

@@ -2,6 +2,7 @@ import json
 import re
 
 import pandas as pd
+import pytest
 
 from span_hpo import RBF, SpanObjective, UniformCost
 from tests.cli.program import NOT_FEATURES, call, moons_table
@@ -42,6 +43,18 @@ def test_compare_shows_value_and_seconds(capsys):
     assert all(row["seconds"] > 0 for row in estimates.values())
     table = call("compare", *settings, "--folds", 3, capsys=capsys)
     assert re.search(r"^3-fold +0\.\d{4} +\d", table, re.MULTILINE)
+
+
+def test_compare_shows_the_errors_of_groups(capsys):
+    """The errors of the groups make up the exact error, in the table and as JSON."""
+    settings = ("rows.csv", "--target", "label", "--group", "town", "--drop", "trust", "--no-refit")
+    found = json.loads(call("compare", *settings, "--json", capsys=capsys))
+    counts = moons_table()["town"].value_counts()
+    assert {name: group["rows"] for name, group in found["groups"].items()} == counts.to_dict()
+    total = sum(group["rows"] * group["error"] for group in found["groups"].values())
+    exact = next(row for row in found["estimates"] if row["estimate"] == "exact")
+    assert total / counts.sum() == pytest.approx(exact["loss"])
+    assert "LOO error" in call("compare", *settings, capsys=capsys)
 
 
 def test_defaults_of_one_point_are_shown(capsys):
