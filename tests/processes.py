@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tests.places import ROOT
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+ENVIRONMENT_OF_TESTS = {"PYTHONPATH": str(ROOT)}
+ENVIRONMENT = {**os.environ, **ENVIRONMENT_OF_TESTS}
 
 
 def ended(command, folder, **environment):
@@ -15,7 +16,8 @@ def ended(command, folder, **environment):
     return subprocess.run(
         command,
         cwd=folder,
-        env=ENVIRONMENT | environment,
+        # As it is now: a cluster of Ray has put its token into the environment since the import.
+        env={**os.environ, **ENVIRONMENT_OF_TESTS, **environment},
         capture_output=True,
         text=True,
         timeout=120,
