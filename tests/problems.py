@@ -136,6 +136,26 @@ def symmetric_problem(seed):
     return Problem(K, y, costs * 10.0 ** rng.integers(-12, 4))
 
 
+def mixed_norms_problem(seed):
+    """Return one of many small linear problems whose rows have norms from 1e-6 to 1e7.
+
+    Every row is a vector of small integers times a power of two, so that no kernel value is
+    rounded. Some rows are equal or zero; costs are equal or over up to twelve orders of magnitude.
+    """
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(4, 10))
+    X = rng.integers(-4, 5, size=(count, int(rng.integers(1, 4)))).astype(float)
+    X *= 2.0 ** rng.integers(-20, 22, size=(count, 1))
+    if rng.random() < 0.3:
+        X = X[rng.integers(0, max(2, count // 2), size=count)]
+    y = rng.choice([-1.0, 1.0], size=count)
+    y[:4] = 1.0, 1.0, -1.0, -1.0
+    costs = np.full(count, 10.0 ** rng.integers(-3, 5))
+    if rng.random() < 0.4:
+        costs = 10.0 ** rng.uniform(-6, 6, size=count)
+    return Problem(X @ X.T, y, costs)
+
+
 def labels_and_values(seed=0, count=60):
     """Return labels, decision values that tend to agree with them, and weights."""
     rng = np.random.default_rng(seed)

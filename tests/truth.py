@@ -15,7 +15,19 @@ def refits(problem):
             refit = solve(
                 Problem(K[np.ix_(others, others)], problem.y[others], problem.costs[others])
             )
-            yield p, refit, K[p, others] @ (refit.problem.y * refit.alpha) + refit.b
+            yield p, refit, K[p, others] @ (refit.problem.y * refit.alpha) + offset_of(refit)
+
+
+def offset_of(solution):
+    """Return the offset in exact arithmetic, where no row is in-bound and sums are nearly 0.
+
+    If ``y'alpha`` is not exactly 0, one row is inside its box by less than rounding, and the offset
+    is not free but at one end of the interval that the other rows allow.
+    """
+    if solution.in_bound.any() or solution.imbalance == 0:
+        return solution.b
+    lower, upper = solution.offset_limits.interval
+    return upper if solution.imbalance > 0 else lower
 
 
 def refitted_margins(problem):

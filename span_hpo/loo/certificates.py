@@ -7,24 +7,12 @@ proofs.
 
 import numpy as np
 
-from span_hpo.kernels import largest_entry
 from span_hpo.loo.proofs import Proofs
-from span_hpo.runtime import FloatArray, IndexArray, rows_of, sums_of_others
-from span_hpo.solver import DualSolution, zero_width
+from span_hpo.runtime import FloatArray, IndexArray, rows_of
+from span_hpo.solver import ROUNDED_UP, DualSolution, dot_rounding
 
 _CANDIDATES = 24  # number of rows that may take over from another: those with margins closest to 1
-_SQUARE_ROUNDING = 1e-14  # rounding of a squared distance, relative to the largest kernel value
 _LEAST_ROOM = 1e-9  # least room beyond alpha_p that is used, relative to alpha_p
-
-
-def optimality_gaps(excess: FloatArray, alpha: FloatArray, costs: FloatArray) -> FloatArray:
-    """Return upper bounds on how much each row can still raise the dual, shaped as the arguments.
-
-    With ``g = y f - 1``, the bound of row j is ``max((-g_j)^+ (C_j - alpha_j), g_j^+ alpha_j)``.
-    The dual is below its maximum by at most the sum of these bounds.
-    """
-    gaps: FloatArray = np.maximum(-excess * (costs - alpha), excess * alpha)
-    return gaps
 
 
 def certified(solution: DualSolution, rows: IndexArray) -> Proofs:
@@ -42,7 +30,7 @@ def certified(solution: DualSolution, rows: IndexArray) -> Proofs:
     proofs = certified_errors(solution, rows)
     todo = proofs.open
     bounds = lower_bounds(solution, rows[todo])
-    success = bounds > zero_width(solution.margin_noise)
+    success = bounds > 0
     proofs.margin[todo[success]] = bounds[success]
     proofs.proven[todo[success]] = True
     return proofs
@@ -50,9 +38,11 @@ def certified(solution: DualSolution, rows: IndexArray) -> Proofs:
 
 def certified_errors(solution: DualSolution, rows: IndexArray) -> Proofs:
     """Prove which rows are errors: support vectors that the fit itself misclassifies."""
+    proofs = Proofs.none(len(rows))
     bounds = upper_bounds(solution, rows)
-    proven = bounds < -zero_width(solution.margin_noise)
-    return Proofs(np.where(proven, bounds, 0.0), np.zeros(len(rows), dtype=bool), proven)
+    proofs.proven = bounds < 0
+    proofs.margin = np.where(proofs.proven, bounds, 0.0)
+    return proofs
 
 
 def upper_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
@@ -62,15 +52,28 @@ def upper_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
     """
     alpha = solution.alpha[rows]
     bounds = np.full(len(rows), np.inf)
-    np.divide(_gaps_of_others(solution)[rows], alpha, out=bounds, where=alpha > 0)
-    bounds += (solution.problem.y * solution.decision_values)[rows]
+    gap = solution.gaps_without[rows] + _repair(solution)
+    np.divide(gap, alpha, out=bounds, where=alpha > 0)
+    bounds += (solution.problem.y * solution.decision_values + solution.rounding)[rows]
     return bounds
 
 
-def _gaps_of_others(solution: DualSolution) -> FloatArray:
-    """Return, for each row p, how far the dual without p can be from its maximum."""
-    gaps = optimality_gaps(solution.excess, solution.alpha, solution.problem.costs)
-    return sums_of_others(gaps)
+def _repair(solution: DualSolution) -> float:
+    """Return how much the dual may fall when the dual variables are made to balance exactly.
+
+    The sum ``y'alpha`` may differ from 0 by rounding. A row with room for the difference makes up
+    for it. It is infinite if there is none.
+    """
+    left = abs(solution.imbalance)
+    if left == 0:
+        return 0.0
+    problem, alpha = solution.problem, solution.alpha
+    falls = (problem.y > 0) == (solution.imbalance > 0)
+    room = np.where(falls, alpha, problem.costs - alpha)
+    price = np.abs(solution.excess) + solution.rounding + 0.5 * left * problem.K.diagonal()
+    # The removed row cannot be the one: one of the two best has to do.
+    best = np.partition(np.where(room >= left, price, np.inf), 1)[:2]
+    return left * float(best[-1])
 
 
 def lower_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
@@ -87,7 +90,7 @@ def lower_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
     """
     problem, alpha, y = solution.problem, solution.alpha, solution.problem.y
     excess = solution.excess
-    gap = _gaps_of_others(solution)[rows]
+    gap = solution.gaps_without[rows]
     bounds = np.full(len(rows), -np.inf)
     for label in (-1.0, 1.0):
         of_class = rows_of(y[rows] == label)
@@ -98,7 +101,7 @@ def lower_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
         if len(able) > _CANDIDATES:
             able = able[np.argpartition(np.abs(excess[able]), _CANDIDATES)[:_CANDIDATES]]
         if len(able):
-            price = label * y[able] * excess[able]
+            price = label * y[able] * excess[able] + solution.rounding[able]
             bounds[of_class] = _greedy_bounds(
                 solution, rows[of_class], able, room[able], price, gap[of_class]
             )
@@ -119,14 +122,15 @@ def _greedy_bounds(
     ``y_j y_p g_j``.
     """
     K, diagonal = solution.problem.K, solution.problem.K.diagonal()
-    margin = solution.problem.y[rows] * solution.decision_values[rows]
+    margin = solution.problem.y[rows] * solution.decision_values[rows] - solution.rounding[rows]
     a = solution.alpha[rows]
     K_pa, K_aa = K.block(rows, able), K.block(able, able)
     room = np.where(rows[:, None] == able, 0.0, room)
     squares = diagonal[rows, None] + diagonal[able] - 2 * K_pa
     with np.errstate(divide="ignore", invalid="ignore"):
         wanted = a + np.fmax(a, np.sqrt(2 * gap / squares.mean(axis=1)))
-        L = np.minimum(wanted, room.sum(axis=1) * (1 - _LEAST_ROOM))
+        total_room = room.sum(axis=1)
+        L = np.minimum(wanted, total_room * (1 - _LEAST_ROOM))
         s = L - a
         order = (0.5 * L[:, None] * squares + price).argsort(axis=1)
         of_row = np.arange(len(rows))[:, None]
@@ -135,7 +139,15 @@ def _greedy_bounds(
         before = capacity.cumsum(axis=1) - capacity
         weights[of_row, order] = np.minimum(np.maximum(1 - before, 0.0), capacity)
         square = diagonal[rows] + np.einsum("pa,pa->p", weights @ K_aa - 2 * K_pa, weights)
-        square = np.maximum(square, 0.0) + _SQUARE_ROUNDING * largest_entry(K)
-        bounds = margin - (0.5 * L**2 * square + L * (weights @ price) + gap) / s
+        roots = np.sqrt(np.abs(diagonal))
+        size = roots[rows] + weights @ roots[able]
+        square = np.maximum(square, 0.0) + dot_rounding(2 * len(able), size**2)
+        # The weights have the sum 1, and the dual variables the sum 0, up to rounding only. The
+        # rows have room left to make up for the difference.
+        dearest = (np.abs(solution.excess[able]) + solution.rounding[able]).max()
+        left = abs(solution.imbalance) + L * dot_rounding(len(able), np.ones(1))
+        path = L * np.sqrt(square) + left * roots[able].max()
+        lost = 0.5 * path**2 + L * (weights @ price) + left * dearest + gap
+        bounds = margin - lost / s * ROUNDED_UP
     # Without room beyond alpha_p there is no s > 0.
-    return np.where(s > _LEAST_ROOM * a, bounds, -np.inf)
+    return np.where((s > _LEAST_ROOM * a) & (left < _LEAST_ROOM / 2 * total_room), bounds, -np.inf)

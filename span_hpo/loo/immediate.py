@@ -12,31 +12,40 @@ last row of its class         ``-y_p``: an error by definition
 
 import numpy as np
 
+from span_hpo.loo.ends import proven_values, values_without
 from span_hpo.loo.proofs import Proofs
-from span_hpo.runtime import BoolArray, FloatArray
+from span_hpo.runtime import BoolArray, rows_of
 from span_hpo.solver import DualSolution
 
 
 def proofs_by_definition(solution: DualSolution) -> Proofs:
     """Return proofs for rows with cost 0, and for rows that are the last of their class."""
-    return _proofs(solution, solution.problem.costs == 0, solution.decision_values)
+    return _proofs(solution, solution.problem.costs == 0, certify=True)
 
 
-def immediate_proofs(solution: DualSolution) -> Proofs:
-    """Return proofs for rows with cost 0, last rows of a class and, at the optimum, zero rows."""
-    if not solution.is_optimal:
-        return proofs_by_definition(solution)
-    return _proofs(solution, solution.alpha == 0, _zero_row_values(solution))
+def immediate_proofs(solution: DualSolution, *, certify: bool = True) -> Proofs:
+    """Return proofs for rows with cost 0, last rows of a class and, at the optimum, zero rows.
+
+    If `certify` is False, values of rows with cost 0 and of zero rows are entered without a proof.
+    """
+    known = solution.alpha == 0 if solution.is_optimal else solution.problem.costs == 0
+    return _proofs(solution, known, certify)
 
 
-def _proofs(solution: DualSolution, known: BoolArray, values: FloatArray) -> Proofs:
+def _proofs(solution: DualSolution, known: BoolArray, certify: bool) -> Proofs:
     """Return proofs with the values of the known rows, and with the errors by definition."""
-    proofs = Proofs.none(len(values))
-    proofs.margin[known] = (solution.problem.y * values)[known]
-    proofs.exact[known] = proofs.proven[known] = solution.is_optimal
-    alone = _last_of_class(solution)
-    proofs.margin[alone] = -1.0
-    proofs.exact[alone] = proofs.proven[alone] = True
+    proofs = Proofs.none(len(known))
+    rows = rows_of(known)
+    if len(rows):
+        if certify:
+            found = proven_values(solution, rows)
+            found.ends = {int(position): solution.alpha for position in found.open}
+            proofs.put(rows, found)
+        else:
+            proofs.margin[rows] = solution.problem.y[rows] * values_without(solution, rows)
+            proofs.solved[rows] = True
+    alone = rows_of(_last_of_class(solution))
+    proofs.put(alone, Proofs.of_values(np.full(len(alone), -1.0), np.zeros(len(alone))))
     return proofs
 
 
@@ -48,22 +57,3 @@ def _last_of_class(solution: DualSolution) -> BoolArray:
         if np.count_nonzero(of_class) == 1:
             alone |= of_class
     return alone
-
-
-def _zero_row_values(solution: DualSolution) -> FloatArray:
-    """Return the decision values of zero rows when they are left out, shape (l,).
-
-    Removing a zero row does not change the dual variables. If no row is in-bound, the interval of
-    optimal offsets may widen to the second strictest limit. Its middle is taken, as in LIBSVM.
-    """
-    values = solution.decision_values
-    if solution.in_bound.any():
-        return values
-    limits = solution.offset_limits
-    lower, upper = limits.lower, limits.upper
-    second_lower, strictest_lower = np.sort(lower)[-2:]
-    strictest_upper, second_upper = np.sort(upper)[:2]
-    without_lower = np.where(lower == strictest_lower, second_lower, strictest_lower)
-    without_upper = np.where(upper == strictest_upper, second_upper, strictest_upper)
-    middle: FloatArray = (without_lower + without_upper) / 2
-    return values + (middle - solution.b)

@@ -5,15 +5,39 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from span_hpo.errors import SolverError
+from span_hpo.loo.accurate import accurate_value
 from span_hpo.loo.certificates import certified
+from span_hpo.loo.elsewhere import values_elsewhere
+from span_hpo.loo.ends import proven_values
 from span_hpo.loo.immediate import immediate_proofs, proofs_by_definition
 from span_hpo.loo.path import follow_rows
-from span_hpo.loo.proofs import Proofs
+from span_hpo.loo.proofs import ACCURATE, Proofs
 from span_hpo.loo.result import LeaveOneOut, error_bounds
 from span_hpo.loo.span_rule import free_squared_spans
-from span_hpo.loo.stopping import stopped_rows
-from span_hpo.runtime import FloatArray, IndexArray, one_blas_thread, read_only, rows_of, whole
-from span_hpo.solver import DualSolution, PairwiseSolution, solve, voted, zero_width
+from span_hpo.loo.stopping import alpha_without, stopped_rows
+from span_hpo.runtime import (
+    BoolArray,
+    FloatArray,
+    IndexArray,
+    one_blas_thread,
+    read_only,
+    rows_of,
+    whole,
+)
+from span_hpo.solver import (
+    DualSolution,
+    PairwiseSolution,
+    Problem,
+    check_definite,
+    decided,
+    solve,
+    voted,
+    zero_width,
+)
+
+_WANTED = 1e-6  # accuracy, in units of the margin, to which the ends of paths are improved
+_RESOLVED = 1e-9  # accuracy, in units of the margin, that a refit would not improve
 
 
 @one_blas_thread
@@ -39,7 +63,8 @@ def leave_one_out(
 
     In all methods, a row whose removal leaves only one class is an error, ``f^p(x_p) = -y_p``. A
     row with cost 0 keeps its value ``f(x_p)``, and so does every zero row if the offset is unique.
-    Rows that cannot be proven in any other way are refitted.
+    Except by "span", rows that cannot be proven in any other way are refitted, and decided with
+    more digits than a double has. All proofs allow for rounding.
 
     Parameters
     ----------
@@ -51,7 +76,7 @@ def leave_one_out(
         For "exact" and "stopping": continue until the value itself is known, not only its sign.
     certify
         For "span": prove what can be proven from the fit alone. If False, the values are the same,
-        but only zero rows and rows that follow their path are certified.
+        but only errors by definition and rows that follow their path are certified.
     n_jobs
         Number of threads that follow dual paths, if Numba is installed. More than one is worthwhile
         for a single large fit; in a search it is better to run trials in parallel.
@@ -65,9 +90,9 @@ def leave_one_out(
     ValueError
         If the method is unknown, or `n_jobs` is not a positive number.
     SolverError
-        For all methods but "refit", if a negative pivot or a negative squared distance shows that
-        the kernel is not positive semi-definite, which all proofs assume. There is no search for
-        such cases.
+        For all methods but "refit", if a negative pivot or a negative squared distance leads to a
+        negative eigenvalue, so that the kernel is not positive semi-definite, which all proofs
+        assume. There is no search for such cases.
 
     References
     ----------
@@ -89,7 +114,8 @@ def leave_one_out(
     n_jobs = whole("n_jobs", n_jobs, at_least=1)
     answer, request = _ANSWER_OF_METHOD[method], _Request(complete, certify, threads=n_jobs)
     if isinstance(solution, PairwiseSolution):
-        return _elected(solution, method, [answer(part, request) for part in solution.solutions])
+        found = [answer(part, request) for part in solution.solutions]
+        return _elected(solution, method, found, request.certify)
     return _of_two_classes(solution, method, answer(solution, request))
 
 
@@ -126,41 +152,46 @@ class _Answers:
 
 def _by_span_rule(solution: DualSolution, request: _Request) -> _Answers:
     """Estimate all values from the spans; a row whose span is undefined follows its path."""
-    spans, proofs = free_squared_spans(solution), immediate_proofs(solution)
+    spans = _spans(solution)
+    proofs = immediate_proofs(solution, certify=request.certify)
     undefined = np.isnan(spans)
     if request.certify:
-        proofs.put(proofs.open, certified(solution, proofs.open))
-    to_follow = rows_of(undefined & ~proofs.exact)
+        _certify(solution, proofs)
+    to_follow = rows_of(undefined & ~proofs.solved)
     refitted = _follow_or_refit(solution, proofs, to_follow, to_end=True, threads=request.threads)
     estimates = solution.decision_values - solution.problem.y * solution.alpha * spans
-    values = np.where(proofs.exact | undefined, _proven_values(solution, proofs), estimates)
+    values = np.where(proofs.solved | undefined, _proven_values(solution, proofs), estimates)
     return _Answers(proofs, values, spans, refitted)
 
 
 def _by_paths(solution: DualSolution, request: _Request) -> _Answers:
     """Prove the class of every row, by certificates and along dual paths."""
-    spans, proofs = free_squared_spans(solution), immediate_proofs(solution)
+    spans, proofs = _spans(solution), immediate_proofs(solution)
     if not request.complete:
-        proofs.put(proofs.open, certified(solution, proofs.open))
+        _certify(solution, proofs)
+    rows = rows_of(~_is_settled(proofs, request.complete))
     refitted = _follow_or_refit(
-        solution, proofs, proofs.open, to_end=request.complete, threads=request.threads
+        solution, proofs, rows, to_end=request.complete, threads=request.threads
     )
     return _Answers(proofs, _proven_values(solution, proofs), spans, refitted)
 
 
 def _by_stopped_fits(solution: DualSolution, request: _Request) -> _Answers:
     """Fit without each open row until its class is proven."""
-    spans, proofs = free_squared_spans(solution), immediate_proofs(solution)
+    spans, proofs = _spans(solution), immediate_proofs(solution)
     proofs.put(proofs.open, stopped_rows(solution, proofs.open, complete=request.complete))
-    refitted = _refit(solution, proofs, proofs.open)
+    rows = rows_of(~_is_settled(proofs, request.complete))
+    refitted = _refit(solution, proofs, rows, to_end=request.complete)
     return _Answers(proofs, _proven_values(solution, proofs), spans, refitted)
 
 
 def _by_refits(solution: DualSolution, request: _Request) -> _Answers:
     """Fit without each row, by brute force."""
     proofs = proofs_by_definition(solution)
-    refitted = _refit(solution, proofs, proofs.open)
-    return _Answers(proofs, _proven_values(solution, proofs), None, refitted)
+    rows = rows_of(~_is_settled(proofs, to_end=True))
+    for p in rows:
+        _solve_without(solution, proofs, p)
+    return _Answers(proofs, _proven_values(solution, proofs), None, rows)
 
 
 _ANSWER_OF_METHOD: dict[str, Callable[[DualSolution, _Request], _Answers]] = {
@@ -172,30 +203,80 @@ _ANSWER_OF_METHOD: dict[str, Callable[[DualSolution, _Request], _Answers]] = {
 METHODS = tuple(_ANSWER_OF_METHOD)
 
 
+def _spans(solution: DualSolution) -> FloatArray:
+    """Return the free squared spans, all undefined if rounding prevents their computation."""
+    try:
+        return free_squared_spans(solution)
+    except SolverError:
+        check_definite(solution.problem.K)
+        return np.where(solution.alpha > 0, np.nan, 0.0)
+
+
+def _certify(solution: DualSolution, proofs: Proofs) -> None:
+    """Enter what the fit alone proves about rows whose value is not known yet."""
+    rows = rows_of(~(proofs.proven | proofs.solved))
+    proofs.put(rows, certified(solution, rows))
+
+
 def _follow_or_refit(
     solution: DualSolution, proofs: Proofs, rows: IndexArray, *, to_end: bool, threads: int
 ) -> IndexArray:
     """Follow the paths of some rows, enter the proofs, and return the rows that were refitted."""
-    if len(rows) and solution.is_optimal:
-        proofs.put(rows, follow_rows(solution, rows, complete=to_end, threads=threads))
-        rows = rows[~proofs.proven[rows]]
-    return _refit(solution, proofs, rows)
+    unknown = rows[~proofs.solved[rows]]
+    if len(unknown) and solution.is_optimal:
+        try:
+            proofs.put(unknown, follow_rows(solution, unknown, complete=to_end, threads=threads))
+        except SolverError:
+            check_definite(solution.problem.K)
+    for p in rows[~_is_settled(proofs, to_end)[rows]]:
+        if p in proofs.ends:
+            _enter_accurate(solution.problem, proofs, p, proofs.ends[p], _WANTED)
+    settled = _is_settled(proofs, to_end) | (proofs.accuracy <= _RESOLVED)
+    return _refit(solution, proofs, rows[~settled[rows]], to_end=to_end)
 
 
-def _refit(solution: DualSolution, proofs: Proofs, rows: IndexArray) -> IndexArray:
+def _is_settled(proofs: Proofs, to_end: bool) -> BoolArray:
+    """Return a mask of the rows whose class, and if asked for whose value, is proven."""
+    return proofs.proven & proofs.exact if to_end else proofs.proven
+
+
+def _refit(solution: DualSolution, proofs: Proofs, rows: IndexArray, *, to_end: bool) -> IndexArray:
     """Refit without each of some rows, enter the results, and return the rows."""
     problem = solution.problem
     for p in rows:
-        refit = solve(problem.without(p), tol=solution.tol, max_iter=solution.max_iter)
-        proofs.margin[p] = problem.y[p] * refit.decision_values[p]
-        proofs.exact[p] = proofs.proven[p] = refit.is_optimal
+        _enter_accurate(problem, proofs, p, alpha_without(solution, p), _RESOLVED)
+        if not (_is_settled(proofs, to_end)[p] or proofs.accuracy[p] <= _RESOLVED):
+            _solve_without(solution, proofs, p)
     return rows
 
 
+def _solve_without(solution: DualSolution, proofs: Proofs, p: int) -> None:
+    """Solve the problem without a row from the beginning, and enter its value."""
+    problem = solution.problem
+    refit = solve(problem.without(p), tol=solution.tol, max_iter=solution.max_iter)
+    row = np.array([p])
+    found = proven_values(refit, row)
+    proofs.improve(row, found)
+    if not _is_settled(proofs, to_end=True)[p]:
+        _enter_accurate(problem, proofs, p, refit.alpha, _WANTED)
+    if not (proofs.proven[p] or proofs.exact[p]):
+        proofs.put(row, found)  # without a proof, the value of the refit is the most plausible one
+
+
+def _enter_accurate(
+    problem: Problem, proofs: Proofs, p: int, alpha: FloatArray, wanted: float
+) -> None:
+    """Compute the value of a row beyond double precision, and enter it if it is better."""
+    found = accurate_value(problem, p, alpha, wanted)
+    proofs.improve(
+        np.array([p]), Proofs.of_values(np.array([found.margin]), np.array([found.accuracy]))
+    )
+
+
 def _proven_values(solution: DualSolution, proofs: Proofs) -> FloatArray:
-    """Return the decision values of the proofs; exact values within rounding of 0 become 0."""
-    tiny = proofs.exact & (np.abs(proofs.margin) <= zero_width(solution.margin_noise))
-    proofs.margin[tiny] = 0.0
+    """Return the decision values of the proofs; unproven ones within rounding of 0 become 0."""
+    unproven = proofs.solved & ~proofs.proven
+    proofs.set_to_zero(unproven & (np.abs(proofs.margin) <= zero_width(solution.margin_noise)))
     values: FloatArray = solution.problem.y * proofs.margin
     return values
 
@@ -210,43 +291,55 @@ def _of_two_classes(solution: DualSolution, method: str, found: _Answers) -> Lea
         method=method,
         certified=read_only(proofs.proven),
         exact=read_only(proofs.exact),
+        accuracy=read_only(proofs.accuracy),
         error_bounds=error_bounds(proofs.proven, proofs.margin <= 0),
         n_undefined=0 if found.spans is None else int(np.count_nonzero(np.isnan(found.spans))),
         n_refit=len(found.refitted),
     )
 
 
-def _elected(solution: PairwiseSolution, method: str, found: list[_Answers]) -> LeaveOneOut:
+def _elected(
+    solution: PairwiseSolution, method: str, found: list[_Answers], certify: bool
+) -> LeaveOneOut:
     """Return the result for several classes.
 
-    Without row p, only the fits of its own class change. The class of p is proven if these fits
-    prove their votes and the other fits are optimal.
+    Without row p, only the fits of its own class change. The class of p is proven if the votes that
+    are proven decide it, whatever the others are.
     """
     codes = solution.codes
-    values, proven_values = solution.decision_values.copy(), solution.decision_values.copy()
+    values, votes = solution.decision_values.copy(), solution.decision_values.copy()
+    accuracy, certain = np.empty(values.shape), np.empty(values.shape, dtype=bool)
     spans = None if method == "refit" else np.zeros(values.shape)
-    optimal = all(part.is_optimal for part in solution.solutions)
-    is_certified, exact = np.full(len(codes), optimal), np.full(len(codes), optimal)
     undefined, refitted = np.zeros((2, len(codes)), dtype=bool)
     for column, (rows, part, answer) in enumerate(
         zip(solution.rows, solution.solutions, found, strict=True)
     ):
         values[rows, column] = answer.values
-        proven_values[rows, column] = part.problem.y * answer.proofs.margin
-        is_certified[rows] &= answer.proofs.proven
+        votes[rows, column] = part.problem.y * answer.proofs.margin
+        certain[rows, column] = answer.proofs.proven
+        accuracy[rows, column] = answer.proofs.accuracy
+        others = np.delete(np.arange(len(codes)), rows)
+        elsewhere = values_elsewhere(
+            part, solution.K, rows, others, values[others, column], certify=certify
+        )
+        values[others, column] = votes[others, column] = elsewhere.margin
+        certain[others, column] = elsewhere.proven
+        accuracy[others, column] = elsewhere.accuracy
         refitted[rows[answer.refitted]] = True
-        exact[rows] &= answer.proofs.exact
         if spans is not None and answer.spans is not None:
             spans[rows, column] = answer.spans
             undefined[rows] |= np.isnan(answer.spans)
+    is_certified = decided(codes, votes, certain)
+    worst = accuracy.max(axis=1)
     return LeaveOneOut(
         y=codes.astype(float),
         decision_values=read_only(values),
         squared_spans=spans,
         method=method,
         certified=read_only(is_certified),
-        exact=read_only(exact),
-        error_bounds=error_bounds(is_certified, voted(codes, proven_values) != codes),
+        exact=read_only(worst <= ACCURATE),
+        accuracy=read_only(worst),
+        error_bounds=error_bounds(is_certified, voted(codes, votes) != codes),
         n_undefined=int(np.count_nonzero(undefined)),
         n_refit=int(np.count_nonzero(refitted)),
     )

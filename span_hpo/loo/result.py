@@ -29,10 +29,15 @@ class LeaveOneOut(Printable):
         Name of the method that computed the values.
     certified
         Mask of the rows whose leave-one-out class is proven, shape (l,). For all methods but "span"
-        these are all rows, unless even a refit does not converge.
+        these are nearly all rows. Most of the others have values that are 0, or so close to 0 that
+        not even arithmetic with more digits proves their sign. A value of 0 counts as an error. The
+        kernel must be positive semi-definite.
     exact
-        Mask of the rows whose value is exact up to rounding, shape (l,): it comes from a solution
-        of the problem without the row.
+        Mask of the rows whose value comes from a solution of the problem without the row and is
+        proven to be accurate to a hundredth of the margin, shape (l,). Most are far more accurate.
+    accuracy
+        Proven bound on the error of each value, shape (l,); infinite for values that are only
+        bounds or estimates. For k > 2 classes it is the largest bound of all pairs.
     error_bounds
         Proven lower and upper bounds on the exact leave-one-out error.
     n_undefined
@@ -59,6 +64,7 @@ class LeaveOneOut(Printable):
     method: str
     certified: BoolArray
     exact: BoolArray
+    accuracy: FloatArray
     error_bounds: tuple[float, float]
     n_undefined: int
     n_refit: int

@@ -20,24 +20,24 @@ support vector machines", 2008.
 
 import numpy as np
 
-from span_hpo.kernels import ALL, kernel_product, largest_entry
+from span_hpo.kernels import ALL, kernel_product
 from span_hpo.loo.certificates import certified_errors
+from span_hpo.loo.ends import proven_values
 from span_hpo.loo.proofs import Proofs
-from span_hpo.runtime import FloatArray, IndexArray, compiled
+from span_hpo.runtime import ROUNDING_UNIT, FloatArray, IndexArray, compiled
 from span_hpo.solver import (
+    FEW_OPERATIONS,
     DualPoint,
     DualSolution,
-    margin_noise,
     offset_ends,
     polished,
-    violation_limit,
+    solution_of,
 )
 
 _CHECK_EVERY = 10  # number of iterations between comparisons of F and H
 TRIED = 10  # number of fits after which the rule is given up if it stopped less than half of them
 _ITERATIONS = 100  # largest number of iterations of a fit for each row of the problem
 _LEAST_CURVATURE = 1e-12  # least curvature of a pair, so that equal rows step to a bound
-_VALUE_ROUNDING = 1e-11  # rounding of primal and dual values, relative to them
 
 
 def stopped_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) -> Proofs:
@@ -81,10 +81,8 @@ def stopped_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) ->
         else:
             F = kernel_product(problem.K, problem.y * alpha)
             end = polished(DualPoint(problem.K, problem.y, costs, alpha, F))
-            proofs.margin[i] = problem.y[r] * (end.F[r] + end.offset())
-            noise = margin_noise(end.alpha, largest_entry(problem.K))
-            solved = end.optimal and end.offset_gap <= violation_limit(noise)
-            proofs.exact[i] = proofs.proven[i] = solved
+            refit = solution_of(problem.without(r), end, solution)
+            proofs.put(np.array([i]), proven_values(refit, np.array([r])))
     return proofs
 
 
@@ -124,7 +122,35 @@ def _boundary_dual(
     return values, beta.sum() - 0.5 * (y * beta) @ values
 
 
-@compiled(offset_ends, _least_primal, _boundary_dual)
+def _rounding(
+    diagonal: FloatArray,
+    r: int,
+    costs: FloatArray,
+    alpha: FloatArray,
+    F: FloatArray,
+    b: float,
+    beta: FloatArray,
+    values: FloatArray,
+) -> float:
+    """Return a bound on the rounding errors of the primal and of H together.
+
+    A product with the kernel is off by at most ``(n + 8) u sqrt(K_jj) sum_i alpha_i sqrt(K_ii)``.
+    """
+    unit = (len(alpha) + FEW_OPERATIONS) * ROUNDING_UNIT
+    roots = np.sqrt(np.abs(diagonal))
+    of_F = unit * roots * (alpha * roots).sum()
+    of_margins = of_F + FEW_OPERATIONS * ROUNDING_UNIT * (1 + np.abs(F) + np.abs(b))
+    hinges = 1 + np.abs(F) + np.abs(b)
+    primal = (alpha * (of_F + unit * np.abs(F))).sum() + (
+        costs * (of_margins + unit * hinges)
+    ).sum()
+    reach = (beta * roots).sum() + roots[r] * beta.sum()
+    of_values = unit * (roots + roots[r]) * reach
+    dual = (beta * (unit + of_values + unit * np.abs(values))).sum()
+    return float(primal + dual)
+
+
+@compiled(offset_ends, _least_primal, _boundary_dual, _rounding)
 def optimise_until_proven(
     K: FloatArray,
     y: FloatArray,
@@ -181,11 +207,11 @@ def optimise_until_proven(
         if iteration % _CHECK_EVERY == 0:
             primal, b = _least_primal(y, costs, alpha, F)
             # If the offset is free, F may equal F_0, and rounding must not decide.
-            if primal < H - _VALUE_ROUNDING * np.abs(H):
+            if primal < H - _rounding(diagonal, r, costs, alpha, F, b, beta, values):
                 # Compare once more, without the rounding that the steps have accumulated.
                 F[:] = K @ (y * alpha)
                 values, H = _boundary_dual(K[r], r, y, beta, K @ (y * beta))
                 primal, b = _least_primal(y, costs, alpha, F)
-                if primal < H - _VALUE_ROUNDING * np.abs(H):
+                if primal < H - _rounding(diagonal, r, costs, alpha, F, b, beta, values):
                     return True, b
     return False, 0.0

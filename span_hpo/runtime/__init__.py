@@ -1,5 +1,12 @@
 """General helpers that know nothing of SVMs, for arrays, checks, threads, printing and so on."""
 
+from span_hpo.runtime.accurate import (
+    ROUNDING_UNIT,
+    accurate_dots,
+    are_short,
+    exact_dots,
+    exact_products,
+)
 from span_hpo.runtime.arrays import (
     Array,
     BoolArray,
@@ -18,6 +25,7 @@ from span_hpo.runtime.threads import one_blas_thread
 
 __all__ = [
     "LARGEST_WHOLE",
+    "ROUNDING_UNIT",
     "ArgumentError",
     "Array",
     "BoolArray",
@@ -25,8 +33,12 @@ __all__ = [
     "IndexArray",
     "Memo",
     "Printable",
+    "accurate_dots",
+    "are_short",
     "compiled",
     "counted",
+    "exact_dots",
+    "exact_products",
     "has_numba",
     "interpreted",
     "one_blas_thread",

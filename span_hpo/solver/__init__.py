@@ -2,13 +2,21 @@
 
 from span_hpo.solver.active_set import DualPoint, polished
 from span_hpo.solver.box_qp import BoxQP
-from span_hpo.solver.centred_gram import CentredGram, factored_gram, independent_rows
-from span_hpo.solver.fit import DEFAULT_MAX_ITER, DEFAULT_TOL, solve
+from span_hpo.solver.centred_gram import (
+    CentredGram,
+    check_definite,
+    factored_gram,
+    independent_rows,
+)
+from span_hpo.solver.extended import ONE_ROUNDING, ExtendedPoint
+from span_hpo.solver.fit import DEFAULT_MAX_ITER, DEFAULT_TOL, solution_of, solve
+from span_hpo.solver.gaps import NEGLIGIBLE_GAP, curved_gap, row_gaps
 from span_hpo.solver.lapack import solve_triangular
 from span_hpo.solver.libsvm_fit import checked_max_iter, one_class_weights
 from span_hpo.solver.offsets import offset_ends
 from span_hpo.solver.pairwise import (
     PairwiseSolution,
+    decided,
     is_wrong,
     n_classes_of,
     n_pairs_of,
@@ -20,9 +28,13 @@ from span_hpo.solver.pairwise import (
 from span_hpo.solver.problem import DualSolution, Problem, checked_costs
 from span_hpo.solver.rounding import (
     ALPHA_ROUNDING,
+    FEW_OPERATIONS,
     INDEFINITE,
+    ROUNDED_UP,
+    dot_rounding,
+    kernel_rounding,
     margin_noise,
-    violation_limit,
+    margin_rounding,
     zero_width,
 )
 from span_hpo.solver.smo import shortened_in_box
@@ -31,31 +43,43 @@ __all__ = [
     "ALPHA_ROUNDING",
     "DEFAULT_MAX_ITER",
     "DEFAULT_TOL",
+    "FEW_OPERATIONS",
     "INDEFINITE",
+    "NEGLIGIBLE_GAP",
+    "ONE_ROUNDING",
+    "ROUNDED_UP",
     "BoxQP",
     "CentredGram",
     "DualPoint",
     "DualSolution",
+    "ExtendedPoint",
     "PairwiseSolution",
     "Problem",
+    "check_definite",
     "checked_costs",
     "checked_max_iter",
+    "curved_gap",
+    "decided",
+    "dot_rounding",
     "factored_gram",
     "independent_rows",
     "is_wrong",
+    "kernel_rounding",
     "margin_noise",
+    "margin_rounding",
     "n_classes_of",
     "n_pairs_of",
     "offset_ends",
     "one_class_weights",
     "pairs_of",
     "polished",
+    "row_gaps",
     "rows_of_pairs",
     "shortened_in_box",
+    "solution_of",
     "solve",
     "solve_pairs",
     "solve_triangular",
-    "violation_limit",
     "voted",
     "zero_width",
 ]

@@ -19,20 +19,24 @@ L       Cholesky factor, ``H = L L'``                                      (n, n
 linear kernel with ``d + 1`` in-bound rows.
 """
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import lapack
 
 from span_hpo.errors import SolverError
+from span_hpo.kernels import ALL, KernelBlocks, is_held
 from span_hpo.runtime import FloatArray, IndexArray
 from span_hpo.solver.lapack import cholesky, inverse_of_triangular, solve_triangular
-from span_hpo.solver.rounding import INDEFINITE
+from span_hpo.solver.rounding import INDEFINITE, dot_rounding
 
 _FIRST_JITTER = 1e-14  # least jitter, relative to the mean squared distance from the centroid
 _JITTER_GROWTH = 10.0  # factor by which the jitter grows until the matrix can be factored
 _EPSILON = float(np.finfo(float).eps)
 _PIVOT_NOISE = 10 * _EPSILON  # relative to K_ii: a smaller pivot may be zero but for rounding
+_CLEARLY_NEGATIVE = 1e-9  # least eigenvalue, relative to the largest, of an indefinite kernel
+_ROUNDED_DOWN = 0.99  # allows for the rounding of the inverse of a well-conditioned factor
 _DEPENDENT = 1e-13  # relative to K_ii: a row with a smaller pivot lies in the hull of the others
 
 
@@ -52,6 +56,8 @@ class CentredGram:
         Lower Cholesky factor of ``H``, shape (n, n), Fortran order.
     jitter
         Number that was added to the diagonal of ``H`` to make it factorable; 0 for most fits.
+    largest
+        The largest ``|K_ii|``.
     """
 
     row_means: FloatArray
@@ -59,6 +65,7 @@ class CentredGram:
     scale: float
     L: FloatArray
     jitter: float
+    largest: float
 
     def centred(self, K_II: FloatArray) -> FloatArray:
         """Return ``G``, the Gram matrix about the centroid, from ``K_II``."""
@@ -125,10 +132,28 @@ class CentredGram:
         It is ``1 / (M^-1)_pp`` with ``(M^-1)_pp = (H^-1)_pp - 1 / (n (n scale + jitter))``. There
         must be at least two in-bound rows.
         """
-        inverse = inverse_of_triangular(self.L)
-        precision = np.einsum("ij,ij->j", inverse, inverse) - self._border
-        squared: FloatArray = 1 / precision
+        squared: FloatArray = 1 / (self._inverse_diagonal - self._border)
         return squared
+
+    @functools.cached_property
+    def least_eigenvalue(self) -> float:
+        """A lower bound of ``x'K_II x / x'x`` over all x whose sum is 0, or 0 if none is proven.
+
+        The least eigenvalue of ``L L'`` is at least the reciprocal of the trace of its inverse. It
+        differs from that of H by the rounding of the factorisation and of the entries of H, which
+        is bounded by n times the largest error of an entry.
+        """
+        n = len(self.row_means)
+        entry = dot_rounding(n, np.array(2 * self.scale + self.jitter + 4 * self.largest))
+        found = _ROUNDED_DOWN / float(self._inverse_diagonal.sum()) - n * float(entry) - self.jitter
+        return max(found, 0.0) if np.isfinite(found) else 0.0
+
+    @functools.cached_property
+    def _inverse_diagonal(self) -> FloatArray:
+        """The diagonal of ``H^-1``, shape (n,)."""
+        inverse = inverse_of_triangular(self.L)
+        diagonal: FloatArray = np.einsum("ij,ij->j", inverse, inverse)
+        return diagonal
 
     def precision(self) -> FloatArray:
         """Return ``(M^-1)_II = H^-1 - 11' / (n (n scale + jitter))``, shape (n, n)."""
@@ -164,7 +189,8 @@ def factored_gram(K_II: FloatArray) -> CentredGram:
     while True:
         L = cholesky(H)
         if L is not None and L.diagonal().min() ** 2 >= noise:
-            return CentredGram(row_means, mean, scale, L, jitter)
+            largest = float(np.abs(K_II.diagonal()).max())
+            return CentredGram(row_means, mean, scale, L, jitter, largest)
         if jitter >= limit:
             raise SolverError(_not_psd(f"its least eigenvalue is below {-limit:.3g}"))
         grown = min(limit, max(_FIRST_JITTER * scale, 2 * noise, jitter * _JITTER_GROWTH))
@@ -194,6 +220,29 @@ def _centroid(K_II: FloatArray) -> tuple[FloatArray, float, float, float]:
     if scale <= _PIVOT_NOISE * size:
         scale = size  # all rows coincide up to rounding, and any positive scale will do
     return row_means, mean, scale, size
+
+
+def check_definite(K: KernelBlocks) -> None:
+    """Raise if a kernel matrix has an eigenvalue that is clearly negative.
+
+    It must be below ``-1e-9`` times a lower bound of the largest eigenvalue. Where rows differ by
+    orders of magnitude, computed distances may be negative although the matrix is not to blame.
+    A matrix that is not held in memory is not checked: computed distances are believed there.
+
+    Raises
+    ------
+    SolverError
+        If the matrix is not positive semi-definite.
+    """
+    if not is_held(K):
+        raise SolverError(_not_psd("a squared distance is negative"))
+    matrix = K.block(ALL, ALL)
+    largest = max(
+        float(np.abs(matrix.diagonal()).max()), float(np.abs(matrix.mean())) * len(matrix)
+    )
+    shift = _CLEARLY_NEGATIVE * largest
+    if cholesky(np.asfortranarray(matrix + shift * np.eye(len(matrix)))) is None:
+        raise SolverError(_not_psd(f"its least eigenvalue is below {-shift:.3g}"))
 
 
 def _not_psd(evidence: str) -> str:

@@ -18,13 +18,19 @@ from span_hpo.runtime import (
     runs_machine_code,
 )
 from span_hpo.solver.active_set import DualPoint, polished
+from span_hpo.solver.extended import ExtendedPoint
 from span_hpo.solver.libsvm_fit import checked_max_iter, libsvm_alpha
 from span_hpo.solver.problem import DualSolution, Problem
+from span_hpo.solver.rounding import dot_rounding
 from span_hpo.solver.smo import smo_point
 
 DEFAULT_TOL = 1e-3  # LIBSVM's default, in units of the margin
 DEFAULT_MAX_ITER = 1_000_000
 _KEPT_SHARE = 0.9  # if at most this share of the rows has a positive cost, the others are left out
+_CLEAN_GAP = 1e-9  # gap between the limits of the offset that needs no second look
+_STEPS = 200  # largest number of steps beyond double precision
+_MOST_PRODUCTS = 20_000_000  # number of exact products to give up after
+_MOST_ROWS = 2000  # largest number of rows for which such steps are worth their time
 _PLAIN_KERNEL = 1e-150, 1e150  # kernel values for which pairwise steps do not overflow
 
 
@@ -121,25 +127,66 @@ def solve(
     return solution
 
 
+def solution_of(problem: Problem, point: DualPoint, like: DualSolution) -> DualSolution:
+    """Return a point of the dual of a problem as a solution, with the settings of another one."""
+    b = point.offset()
+    in_bound = point.in_bound
+    return DualSolution(
+        problem=problem,
+        alpha=read_only(point.alpha),
+        b=b,
+        decision_values=read_only(point.F + b),
+        in_bound=in_bound,
+        bounded=(point.alpha > 0) & ~in_bound,
+        converged=_is_close(point, like.tol),
+        tol=like.tol,
+        max_iter=like.max_iter,
+        known_gram=point.gram,
+    )
+
+
 def _optimum(
     K: KernelBlocks, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
 ) -> DualPoint:
     """Return the solution, or the point that comes closest to it.
 
     The first start is computed on the matrix if it is held in memory and Numba is installed. If
-    there is no such start, or it does not lead to the solution, LIBSVM computes the start.
+    there is no such start, or it does not lead to the solution, LIBSVM computes the start. A point
+    that violates margins by more than their rounding is improved beyond double precision.
     """
     first = None
     smallest, largest = _PLAIN_KERNEL
     if is_held(K) and runs_machine_code() and smallest < largest_entry(K) < largest:
         start, F = smo_point(K, y, costs, tol, max_iter)
         if np.isfinite(start.sum()):
-            first = polished(DualPoint(K, y, costs, start, F))
+            first = _refined(polished(DualPoint(K, y, costs, start, F)))
             if _is_close(first, tol):
                 return first
-    second = polished(_point(K, y, costs, libsvm_alpha(K, y, costs, tol, max_iter)[0]))
+    second = _refined(polished(_point(K, y, costs, libsvm_alpha(K, y, costs, tol, max_iter)[0])))
     # If the first gap is NaN, the comparison is false and the second point is returned.
     return first if first is not None and first.offset_gap < second.offset_gap else second
+
+
+def _refined(point: DualPoint) -> DualPoint:
+    """Improve a point beyond double precision if its margins are violated by more than rounding.
+
+    That happens where rows differ by orders of magnitude, so that the tolerance of the polish,
+    which the largest kernel value determines, is far too wide for the small rows.
+    """
+    if point.offset_gap <= _CLEAN_GAP or len(point.y) > _MOST_ROWS:
+        return point
+    lower, upper = point.limits.lower, point.limits.upper
+    roots = np.sqrt(np.abs(point.K.diagonal()))
+    rounding = dot_rounding(len(point.y), roots * (point.alpha @ roots)) + _CLEAN_GAP
+    if (lower - rounding).max() <= (upper + rounding).min():
+        return point
+    extended = ExtendedPoint(point.K, point.y, point.costs, point.alpha)
+    best = point
+    for _ in extended.steps(_STEPS, _MOST_PRODUCTS):
+        best = min(best, extended.rounded(), key=lambda reached: reached.offset_gap)
+        if best.offset_gap <= _CLEAN_GAP:
+            break
+    return best
 
 
 def _is_close(point: DualPoint, tol: float) -> bool:

@@ -23,6 +23,8 @@ class PairwiseSolution:
 
     Attributes
     ----------
+    K
+        Kernel matrix of all rows.
     codes
         Class of each row, shape (l,), from 0 to k - 1.
     rows
@@ -33,6 +35,7 @@ class PairwiseSolution:
         Decision values of every row in every fit, shape (l, k (k - 1) / 2).
     """
 
+    K: KernelBlocks
     codes: IndexArray
     rows: tuple[IndexArray, ...]
     solutions: tuple[DualSolution, ...]
@@ -111,7 +114,7 @@ def solve_pairs(
         values[rows, column] = solution.decision_values
         all_rows.append(rows)
         solutions.append(solution)
-    return PairwiseSolution(codes, tuple(all_rows), tuple(solutions), read_only(values))
+    return PairwiseSolution(K, codes, tuple(all_rows), tuple(solutions), read_only(values))
 
 
 def voted(codes: IndexArray, values: FloatArray) -> IndexArray:
@@ -127,15 +130,48 @@ def voted(codes: IndexArray, values: FloatArray) -> IndexArray:
     values
         Decision values of the pairs, shape (l, k (k - 1) / 2).
     """
-    n_classes = n_classes_of(values.shape[1])
-    votes = np.zeros((len(codes), n_classes), dtype=int)
-    for column, (first, second) in enumerate(pairs_of(n_classes)):
-        value = values[:, column]
-        for_second = (value > 0) | ((value == 0) & (codes != second))
-        votes[:, second] += for_second
-        votes[:, first] += ~for_second
+    votes = _votes(codes, values, np.ones(values.shape, dtype=bool))
     winners: IndexArray = votes.argmax(axis=1)
     return winners
+
+
+def _votes(codes: IndexArray, values: FloatArray, certain: BoolArray) -> IndexArray:
+    """Return the number of votes of each class for each row, from some of the pairs."""
+    n_classes = n_classes_of(values.shape[1])
+    votes = np.zeros((len(codes), n_classes), dtype=np.intp)
+    for column, (first, second) in enumerate(pairs_of(n_classes)):
+        value, counts = values[:, column], certain[:, column]
+        for_second = (value > 0) | ((value == 0) & (codes != second))
+        votes[:, second] += counts & for_second
+        votes[:, first] += counts & ~for_second
+    return votes
+
+
+def decided(codes: IndexArray, values: FloatArray, certain: BoolArray) -> BoolArray:
+    """Return a mask of the rows for which uncertain votes cannot change whether they are errors.
+
+    A row is right if its class wins even without all uncertain votes, and wrong if some other class
+    does so against it. If classes tie, the first of them is elected.
+
+    Parameters
+    ----------
+    codes, values
+        As for `voted`.
+    certain
+        Mask of the values whose votes are certain, shape (l, k (k - 1) / 2).
+    """
+    least = _votes(codes, values, certain)
+    most = least.copy()
+    for column, (first, second) in enumerate(pairs_of(least.shape[1])):
+        for class_ in (first, second):
+            most[:, class_] += ~certain[:, column]
+    rows, classes = np.arange(len(codes)), np.arange(least.shape[1])
+    own_least, own_most = least[rows, codes][:, None], most[rows, codes][:, None]
+    is_other, comes_later = classes != codes[:, None], classes > codes[:, None]
+    behind = np.where(comes_later, most <= own_least, most < own_least)
+    ahead = np.where(comes_later, least > own_most, least >= own_most) & is_other
+    result: BoolArray = (behind | ~is_other).all(axis=1) | ahead.any(axis=1)
+    return result
 
 
 def is_wrong(y: FloatArray, values: FloatArray) -> BoolArray:

@@ -23,9 +23,15 @@ SOLVED             margin                 accuracy of the active-set  start path
 NEVER_SOLVED       margin                 LIBSVM's tolerance, at      start paths at LIBSVM's
                                           which a fit is unsolved     answers as if solved
 =================  =====================  ==========================  ==============================
+
+No proof relies on the tolerances of this table, which only say where paths may start and which
+unproven values are reported as 0. Proofs use the bounds `dot_rounding`, `kernel_rounding` and
+`margin_rounding`, which hold for every sum that they are applied to.
 """
 
-from span_hpo.runtime import FloatArray
+import numpy as np
+
+from span_hpo.runtime import ROUNDING_UNIT, FloatArray
 
 ALPHA_ROUNDING = 1e-13
 INDEFINITE = 1e-8
@@ -33,6 +39,9 @@ MARGIN_NOISE = 1e-13
 NOISE_FACTOR = 1e3
 SOLVED = 1e-6
 NEVER_SOLVED = 1e-3
+_KERNEL_ULPS = 4  # error of a kernel value, in units of the rounding of sqrt(K_ii K_jj)
+ROUNDED_UP = 1 + 1e-9  # factor that allows for the rounding of a formula of positive bounds
+FEW_OPERATIONS = 8  # operations around a dot product, each of which rounds once
 
 
 def margin_noise(alpha: FloatArray, largest: float) -> float:
@@ -68,3 +77,35 @@ def zero_width(noise: float) -> float:
         The `margin_noise` of the fit.
     """
     return min(NOISE_FACTOR * noise, SOLVED)
+
+
+def dot_rounding(n_terms: int, sizes: FloatArray) -> FloatArray:
+    """Return bounds on the rounding errors of dot products, for any order of summation.
+
+    Parameters
+    ----------
+    n_terms
+        Number of products in each sum.
+    sizes
+        Sums of the absolute values of the products, or bounds on them.
+    """
+    bounds: FloatArray = (n_terms + FEW_OPERATIONS) * ROUNDING_UNIT * sizes
+    return bounds
+
+
+def kernel_rounding(sizes: FloatArray) -> FloatArray:
+    """Return how far decision values may be off because the kernel values are rounded themselves.
+
+    Parameters
+    ----------
+    sizes
+        ``sqrt(K_jj) sum_i alpha_i sqrt(K_ii)`` of the rows.
+    """
+    bounds: FloatArray = _KERNEL_ULPS * ROUNDING_UNIT * sizes
+    return bounds
+
+
+def margin_rounding(margins: FloatArray, offset: float) -> FloatArray:
+    """Return bounds on the rounding errors of a few sums of margins, offsets and 1."""
+    bounds: FloatArray = FEW_OPERATIONS * ROUNDING_UNIT * (1 + abs(offset) + np.abs(margins))
+    return bounds

@@ -1,11 +1,24 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from sklearn.svm import SVC
 
+from benchmarks.robustness.families import make
+from benchmarks.robustness.referee import exact_value
 from span_hpo import Problem, SolverError, free_squared_spans, leave_one_out, solve
+from span_hpo.kernels.blocks import KernelMatrix
 from span_hpo.loo.methods import METHODS
-from tests.problems import has_unique_alpha, indefinite_problem, moons_problem, random_problem
-from tests.truth import refits
+from span_hpo.solver.pairwise import solve_pairs
+from tests.problems import (
+    has_unique_alpha,
+    indefinite_problem,
+    mixed_norms_problem,
+    moons_problem,
+    random_problem,
+    symmetric_problem,
+)
+from tests.truth import refits, removable
 
 SEEDS = range(150)
 
@@ -235,3 +248,261 @@ def test_certificates_can_be_left_out():
         exact = leave_one_out(solution, "exact").error
         assert without.error_bounds[0] <= with_them.error_bounds[0] <= exact
         assert exact <= with_them.error_bounds[1] <= without.error_bounds[1]
+
+
+def exact_margins(problem):
+    """Return ``y_p f^p(x_p)`` of every row in rational numbers; -1 where a class would be empty."""
+    K, can_go = problem.K.values.tolist(), removable(problem)
+    return [
+        exact_value(K, problem.y, problem.without(p).costs, p, rational=True) * int(problem.y[p])
+        if can_go[p]
+        else Fraction(-1)
+        for p in range(len(problem))
+    ]
+
+
+def assert_true(loo, margins):
+    """Assert that certified classes, accuracies and bounds on the error agree with the truth."""
+    for p, margin in enumerate(margins):
+        found = Fraction(loo.y[p]) * Fraction(loo.decision_values[p])
+        if loo.accuracy[p] < np.inf:
+            assert abs(found - margin) <= Fraction(loo.accuracy[p])
+        if loo.certified[p] and loo.method != "span":
+            assert (found > 0) == (margin > 0)
+    error = np.mean([margin <= 0 for margin in margins])
+    assert loo.error_bounds[0] <= error <= loo.error_bounds[1]
+
+
+WRONG_PROOFS = [
+    (
+        [[200.0, 200.0], [1e-5, -1e-5], [-1e-6, -2e-5], [-1e-4, -2e-5]],
+        [1.0, -1.0, 1.0, 1.0],
+        100.0,
+        (0, 0.58),
+    ),
+    (
+        [[-3.0], [-2e-4], [-2e6], [-200.0], [100.0], [-1e-5]],
+        [1.0, -1.0, -1.0, 1.0, 1.0, -1.0],
+        10.0,
+        (2, -1.0),
+    ),
+    ([[-2e7], [1.0], [1.0], [2.0]], [-1.0, -1.0, 1.0, -1.0], 1e4, (3, 1.0)),
+]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("complete", [False, True])
+@pytest.mark.parametrize("number", range(3))
+def test_rows_much_larger_than_others_are_proven_rightly(number, method, complete):
+    """Classes that were once proven wrongly are right and certified, with accuracies that hold."""
+    X, y, C, (row, margin) = WRONG_PROOFS[number]
+    problem = Problem(np.array(X) @ np.array(X).T, y, np.full(len(y), C))
+    margins = exact_margins(problem)
+    assert float(margins[row]) == pytest.approx(margin, abs=1e-5)
+    loo = leave_one_out(solve(problem), method, complete=complete)
+    assert_true(loo, margins)
+    if method != "span":
+        assert loo.certified.all()
+        assert loo.error_bounds == (loo.error, loo.error)
+    if method == "refit" or (method != "span" and complete):
+        assert loo.exact.all()
+        assert (np.abs(loo.y * loo.decision_values - np.array(margins, float)) <= 1e-2).all()
+
+
+@pytest.mark.parametrize("method", ["exact", "refit", "stopping"])
+def test_order_of_rows_changes_no_certified_error(method):
+    """Three classes with votes of value 0: certified rows, signs and errors are those reversed."""
+    X = np.array([[0.0, -1.0], [-1.0, 1.0], [0.0, 0.0], [-1.0, -1.0], [0.0, 1.0]])
+    codes = np.array([0, 1, 0, 2, 1])
+    results = []
+    for step in (1, -1):
+        K = KernelMatrix((X @ X.T)[::step, ::step].copy())
+        pairs = solve_pairs(K, codes[::step], np.ones(5), tol=1e-3, max_iter=10**6)
+        results.append(leave_one_out(pairs, method))
+    one, other = results
+    assert one.error == other.error == 0.6
+    assert one.error_bounds == other.error_bounds == (0.6, 0.6)
+    assert one.certified.all()
+    np.testing.assert_array_equal(one.certified, other.certified[::-1])
+    np.testing.assert_array_equal(
+        np.sign(one.decision_values), np.sign(other.decision_values[::-1])
+    )
+    np.testing.assert_allclose(one.decision_values, other.decision_values[::-1], atol=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_of_different_norms_are_proven_rightly(seed, method):
+    """With norms from 1e-6 to 1e7, no proof is wrong and no class stays open."""
+    problem = mixed_norms_problem(seed)
+    margins = exact_margins(problem)
+    loo = leave_one_out(solve(problem), method, complete=seed % 2 == 0)
+    assert_true(loo, margins)
+    if method != "span":
+        assert all(loo.certified[p] or margin == 0 for p, margin in enumerate(margins))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", range(12))
+def test_ties_are_proven_rightly(seed, method):
+    """Equal rows, free offsets and costs that differ by bits: no proof is wrong."""
+    problem = symmetric_problem(seed)
+    loo = leave_one_out(solve(problem), method, complete=seed % 2 == 0)
+    assert_true(loo, exact_margins(problem))
+
+
+def test_unconverged_fits_prove_nothing_wrong():
+    """From LIBSVM's answer with a large tolerance, certified classes are right all the same."""
+    for seed in range(6):
+        problem = moons_problem(12, cost=10.0, gamma=2.0, seed=seed)
+        fit, margins = solve(problem, polish=False, tol=0.3), exact_margins(problem)
+        for method in METHODS:
+            assert_true(leave_one_out(fit, method), margins)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("family", [mixed_norms_problem, symmetric_problem])
+def test_order_and_labels_change_no_certified_class(family, seed):
+    """Permuted rows and swapped classes have the same certified classes and values."""
+    problem = family(seed)
+    order = np.random.default_rng(seed).permutation(len(problem))
+    one = leave_one_out(solve(problem), "exact", complete=True)
+    permuted = leave_one_out(solve(problem.take(order)), "exact", complete=True)
+    swapped = Problem(problem.K, -problem.y, problem.costs)
+    other = leave_one_out(solve(swapped), "exact", complete=True)
+    for again, rows, sign in ((permuted, order, 1.0), (other, np.arange(len(problem)), -1.0)):
+        values, accuracy = one.decision_values[rows], one.accuracy[rows]
+        gaps = np.abs(values - sign * again.decision_values)
+        assert (gaps <= (accuracy + again.accuracy) * (1 + 1e-9)).all()
+        both = one.certified[rows] & again.certified
+        is_error = one.y[rows] * values <= 0
+        np.testing.assert_array_equal(is_error[both], (again.y * again.decision_values <= 0)[both])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_value_of_zero_that_is_exact_is_certified(method):
+    """A row in the middle of two others, in doubles without rounding, is an error for certain."""
+    X = np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
+    problem = Problem(X @ X.T, [-1.0, 1.0, 1.0, -1.0], np.ones(4))
+    assert exact_margins(problem)[2] == 0
+    loo = leave_one_out(solve(problem), method, complete=True)
+    assert_true(loo, exact_margins(problem))
+    if method != "span":
+        assert loo.decision_values[2] == 0.0
+        assert loo.accuracy[2] == 0.0
+        assert loo.certified[2]
+
+
+@pytest.mark.parametrize("method", ["exact", "refit", "stopping"])
+def test_a_value_of_zero_that_is_rounded_is_not_certified(method):
+    """If dual variables are no doubles, a value of 0 is 0, an error, and not certified."""
+    X = np.array([[-1.5, 0.0], [1.5, 0.0], [0.0, 1.0], [-1.5, 0.0]])
+    problem = Problem(X @ X.T, [-1.0, 1.0, 1.0, -1.0], np.ones(4))
+    assert exact_margins(problem)[2] == 0
+    loo = leave_one_out(solve(problem), method, complete=True)
+    assert_true(loo, exact_margins(problem))
+    assert loo.decision_values[2] == 0.0
+    if loo.certified[2]:
+        assert loo.accuracy[2] == 0.0
+    else:
+        assert loo.accuracy[2] < 1e-9
+        assert loo.error_bounds[0] < loo.error == loo.error_bounds[1]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_free_offsets_of_equal_costs_are_certified(method):
+    """Balanced classes with tiny equal costs: without a row the offset is free, and proven."""
+    X = np.random.default_rng(1).normal(size=(12, 2))
+    y = np.where(np.arange(12) % 2 == 0, 1.0, -1.0)
+    K = X @ X.T
+    problem = Problem((K + K.T) / 2, y, np.full(12, 2.0**-10))
+    solution = solve(problem)
+    assert not solution.in_bound.any()
+    loo = leave_one_out(solution, method, complete=True)
+    assert loo.certified.all()
+    assert loo.exact.all()
+    assert_true(loo, exact_margins(problem))
+
+
+@pytest.mark.parametrize(("bits", "margin"), [(-1, -0.34375), (0, 0.09375), (1, 0.53125)])
+@pytest.mark.parametrize("cost", [0.0, 2.0**-40], ids=["outside", "inside"])
+@pytest.mark.parametrize("method", ["exact", "refit", "stopping"])
+def test_one_bit_of_a_cost_decides_a_free_offset(method, cost, bits, margin):
+    """Costs whose sums differ by one bit have their offset at an end of its interval.
+
+    Without the last row, f(x) = 3/8 x + b with b between -5/8 and 1/4.
+    """
+    x = np.array([-1.0, 2.0, 0.75])
+    costs = np.array([0.125, 0.125 * (1 + bits * 2.0**-52), cost])
+    problem = Problem(np.outer(x, x), [-1.0, 1.0, 1.0], costs)
+    margins = exact_margins(problem)
+    assert float(margins[2]) == pytest.approx(margin, abs=1e-12)
+    loo = leave_one_out(solve(problem), method, complete=True)
+    assert_true(loo, margins)
+    assert loo.certified.all()
+    assert loo.decision_values[2] == pytest.approx(margin, abs=1e-12)
+
+
+def near_duplicates(seed):
+    """Return a cubic kernel of rows that are equal up to 1e-7, with labels that contradict."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(6, 2))[np.arange(18) % 6] + 1e-7 * rng.normal(size=(18, 2))
+    y = np.where(rng.random(18) < 0.5, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    K = (X @ X.T + 1.0) ** 3
+    return (K + K.T) / 2, y
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("cost", [1.0, 1e4])
+@pytest.mark.parametrize("seed", range(4))
+def test_rounding_does_not_make_a_kernel_indefinite(seed, cost, method):
+    """Near-duplicates with eigenvalues of -1e-13 have an answer, not an error, for any cost."""
+    K, y = near_duplicates(seed)
+    eigenvalues = np.linalg.eigvalsh(K)
+    assert -1e-10 * eigenvalues[-1] < eigenvalues[0] < 0
+    loo = leave_one_out(solve(Problem(K, y, np.full(18, cost))), method, complete=True)
+    assert np.isfinite(loo.decision_values).all()
+    low, high = loo.error_bounds
+    assert method == "span" or low <= loo.error <= high
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("family", "number"),
+    [("polynomial", 356), ("near_duplicates", 1913), ("near_duplicates", 2433)],
+)
+def test_kernels_once_called_indefinite_have_an_answer(family, number, method):
+    """Squared distances that rounding makes negative are no reason for an error."""
+    instance = make(family, number)
+    eigenvalues = np.linalg.eigvalsh(instance.K)
+    assert eigenvalues[0] >= -1e-10 * eigenvalues[-1]
+    problem = Problem(instance.K, instance.y, instance.costs)
+    loo = leave_one_out(solve(problem), method, complete=True)
+    assert np.isfinite(loo.decision_values).all()
+    low, high = loo.error_bounds
+    assert method == "span" or low <= loo.error <= high
+
+
+@pytest.mark.parametrize("method", ["span", "exact", "stopping"])
+@pytest.mark.parametrize("complete", [False, True])
+def test_indefinite_kernels_are_still_refused(method, complete):
+    """A kernel with clearly negative eigenvalues is an error of the kernel, whatever is asked."""
+    for seed in (0, 1, 3, 4):
+        solution = solve(indefinite_problem(seed=seed))
+        assert solution.in_bound.any()
+        with pytest.raises(SolverError, match="not positive semi-definite"):
+            leave_one_out(solution, method, complete=complete)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_exact_values_are_those_with_an_accuracy(method):
+    """Exact rows have an accuracy of at most 1e-2, and bounds have none."""
+    solution = solve(moons_problem(60, cost=5.0))
+    loo = leave_one_out(solution, method)
+    np.testing.assert_array_equal(loo.exact, loo.accuracy <= 1e-2)
+    assert (loo.accuracy >= 0).all()
+    refit = leave_one_out(solution, "refit")
+    assert refit.accuracy.max() < 1e-5
+    gaps = np.abs(loo.decision_values - refit.decision_values)
+    assert (gaps <= loo.accuracy + refit.accuracy).all()

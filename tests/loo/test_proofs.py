@@ -14,12 +14,10 @@ def test_a_new_ledger_proves_nothing():
 def test_what_is_found_is_entered_at_its_positions():
     """The stages fill the ledger one after the other, each what the last one has left open."""
     ledger = Proofs.none(5)
-    first = Proofs(
-        np.array([0.5, 9.0, -2.0]), np.array([True, False, False]), np.array([True, False, True])
-    )
+    first = Proofs.of_values(np.array([0.5, 9.0, -2.0]), np.array([0.0, np.inf, 1.0]))
     ledger.put(np.array([3, 0, 1]), first)
     assert ledger.open.tolist() == [0, 2, 4]
-    second = Proofs(np.array([1.0, -1.0]), np.array([False, True]), np.array([True, True]))
+    second = Proofs.of_values(np.array([1.0, -1.0]), np.array([0.5, 0.0]))
     ledger.put(ledger.open[[0, 2]], second)
     assert ledger.open.tolist() == [2]
     np.testing.assert_array_equal(ledger.margin[ledger.proven], [1.0, -2.0, 0.5, -1.0])
@@ -28,7 +26,7 @@ def test_what_is_found_is_entered_at_its_positions():
 
 def test_an_entry_can_be_withdrawn():
     """The last word counts: a position that is entered as open is open again."""
-    ledger = Proofs(np.ones(2), np.ones(2, dtype=bool), np.ones(2, dtype=bool))
+    ledger = Proofs.of_values(np.ones(2), np.zeros(2))
     ledger.put(np.array([1]), Proofs.none(1))
     assert ledger.open.tolist() == [1]
     assert ledger.exact.tolist() == [True, False]

@@ -38,6 +38,7 @@ def result_of(y, values):
         method="span",
         certified=np.zeros(count, dtype=bool),
         exact=np.zeros(count, dtype=bool),
+        accuracy=np.full(count, np.inf),
         error_bounds=(0.0, 1.0),
         n_undefined=0,
         n_refit=0,

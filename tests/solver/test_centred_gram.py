@@ -1,8 +1,13 @@
+import mpmath
 import numpy as np
 import pytest
 
+from span_hpo import RBF
 from span_hpo.errors import SolverError
-from span_hpo.solver.centred_gram import factored_gram
+from span_hpo.kernels.blocks import KernelMatrix
+from span_hpo.kernels.cache import KernelCache
+from span_hpo.solver.centred_gram import check_definite, factored_gram
+from tests.problems import rbf, two_moons
 
 
 def bordered(K):
@@ -119,3 +124,84 @@ def test_indefinite_row_outside_is_refused():
     gram = factored_gram(np.eye(2))
     with pytest.raises(SolverError, match="a squared distance is -"):
         gram.squared_distances(np.array([[3.0], [-3.0]]), np.array([1.0]))
+
+
+def least_over_sums_of_zero(K, digits=60):
+    """Return the least ``x'K x / x'x`` over all x with sum 0, in many digits."""
+    n = len(K)
+    with mpmath.workdps(digits):
+        centre = mpmath.eye(n) - mpmath.ones(n) / n
+        # The direction of ones is moved out of the way.
+        centred = (
+            centre * mpmath.matrix(K.tolist()) * centre + mpmath.ones(n) * mpmath.mpf(10) ** 30
+        )
+        return min(mpmath.eigsy(centred, eigvals_only=True))
+
+
+@pytest.mark.parametrize("width", [10.0, 1.0, 1e-1, 1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("seed", range(2))
+def test_least_eigenvalue_is_a_lower_bound(seed, width):
+    """The bound is below the exact eigenvalue, however close to singular the matrix is."""
+    X = np.random.default_rng(seed).normal(size=(6, 3))
+    K = rbf(X, width)
+    found, exact = factored_gram(K).least_eigenvalue, least_over_sums_of_zero(K)
+    assert 0 <= found <= exact
+    if exact > 1e-9:
+        assert found >= 0.9 * exact / len(K)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_least_eigenvalue_of_different_norms(seed):
+    """With rows of norms from 1e-3 to 1e3 the bound is below the exact eigenvalue, or 0."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(4, 5)) * 10.0 ** rng.uniform(-3, 3, size=(4, 1))
+    K = X @ X.T
+    K = (K + K.T) / 2
+    assert 0 <= factored_gram(K).least_eigenvalue <= max(least_over_sums_of_zero(K), 0)
+
+
+def test_least_eigenvalue_by_hand():
+    """Rows at -1 and 1 have ``x'K x = 4 x_1^2``; the bound is a bound, and not far off."""
+    found = factored_gram(np.array([[1.0, -1.0], [-1.0, 1.0]])).least_eigenvalue
+    assert 0.5 <= found <= 2.0
+
+
+@pytest.mark.parametrize("K", [np.ones((5, 5)), np.zeros((3, 3)), np.array([[4.0]])])
+def test_equal_rows_have_no_least_eigenvalue(K):
+    """Where rows coincide nothing is proven, and a single row has no x to bound."""
+    found = factored_gram(K).least_eigenvalue
+    assert np.isfinite(found)
+    if len(K) > 1:
+        assert found == 0.0
+
+
+def with_least(least, count=30, largest=1.0, seed=0):
+    """Return a symmetric matrix with a given least eigenvalue."""
+    basis = np.linalg.qr(np.random.default_rng(seed).normal(size=(count, count)))[0]
+    eigenvalues = np.linspace(0.01, 1.0, count) * largest
+    eigenvalues[0] = least * largest
+    K = (basis * eigenvalues) @ basis.T
+    return (K + K.T) / 2
+
+
+@pytest.mark.parametrize("largest", [1e-8, 1.0, 1e10])
+@pytest.mark.parametrize("least", [0.0, 1e-3, -1e-13, -1e-10])
+def test_matrices_with_rounding_are_accepted(least, largest):
+    """Eigenvalues down to -1e-10 of the largest are no reason for an error."""
+    check_definite(KernelMatrix(with_least(least, largest=largest)))
+
+
+@pytest.mark.parametrize("largest", [1e-8, 1.0, 1e10])
+@pytest.mark.parametrize("least", [-1e-7, -1e-3, -1.0])
+def test_clearly_indefinite_matrices_are_refused(least, largest):
+    """A clearly negative eigenvalue is named, and what to do."""
+    with pytest.raises(SolverError, match=r"least eigenvalue is below -.*method='refit'"):
+        check_definite(KernelMatrix(with_least(least, largest=largest)))
+
+
+def test_matrices_outside_of_memory_are_not_checked():
+    """Computed distances are believed where only the features are at hand."""
+    X, _ = two_moons(10)
+    K = KernelCache(RBF(gamma=1.0), X, memory_limit=1e-9).matrix({})
+    with pytest.raises(SolverError, match="a squared distance is negative"):
+        check_definite(K)

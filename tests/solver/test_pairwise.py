@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_iris, load_wine
@@ -5,7 +7,7 @@ from sklearn.svm import SVC
 
 from span_hpo import RBF, ClassCosts, SpanObjective, UniformCost, leave_one_out
 from span_hpo.kernels.blocks import KernelMatrix
-from span_hpo.solver.pairwise import is_wrong, pairs_of, solve_pairs, voted
+from span_hpo.solver.pairwise import decided, is_wrong, pairs_of, solve_pairs, voted
 from tests.problems import rbf
 
 
@@ -115,6 +117,82 @@ def test_vote_by_hand():
     zeros = np.zeros((4, 3))
     # Pairs (0, 1), (0, 2), (1, 2): for a stranger 1, 2, 2; for class 2 they say 1, 0, 1.
     np.testing.assert_array_equal(voted(np.array([9, 0, 1, 2]), zeros), [2, 2, 2, 1])
+
+
+def every_outcome(codes, values, certain):
+    """Return whether each row is wrong, for every outcome of its uncertain votes."""
+    outcomes = []
+    for signs in product([-1.0, 1.0], repeat=values.shape[1]):
+        outcome = np.where(certain, values, signs)
+        outcomes.append(voted(codes, outcome) != codes)
+    return np.array(outcomes).T
+
+
+@pytest.mark.parametrize("n_classes", [3, 4])
+def test_decided_rows_have_one_outcome(n_classes):
+    """No outcome of the uncertain votes changes whether a decided row is right, by brute force."""
+    rng = np.random.default_rng(n_classes)
+    n_pairs, count = len(pairs_of(n_classes)), 3000
+    codes = rng.integers(0, n_classes, size=count)
+    values = rng.choice([-1.0, 0.0, 1.0], p=[0.4, 0.2, 0.4], size=(count, n_pairs))
+    certain = rng.random((count, n_pairs)) < rng.choice([0.3, 0.6, 0.9], size=(count, 1))
+    wrong = every_outcome(codes, values, certain)
+    same = (wrong == wrong[:, :1]).all(axis=1)
+    found = decided(codes, values, certain)
+    assert not (found & ~same).any()
+    assert np.count_nonzero(found) > 0.6 * np.count_nonzero(same)
+    assert 0 < np.count_nonzero(found) < count
+    everything = np.ones(values.shape, dtype=bool)
+    assert decided(codes, values, everything).all()
+    # The uncertain values themselves do not matter.
+    other = np.where(certain, values, rng.choice([-1.0, 0.0, 1.0], size=values.shape))
+    np.testing.assert_array_equal(decided(codes, other, certain), found)
+
+
+def test_every_small_election_is_decided_rightly():
+    """All votes of three classes, certain or not: what is decided has one outcome."""
+    cases = list(product(range(3), *[[-1.0, 0.0, 1.0]] * 3, *[[False, True]] * 3))
+    table = np.array(cases)
+    codes, values, certain = table[:, 0].astype(int), table[:, 1:4], table[:, 4:] > 0
+    wrong = every_outcome(codes, values, certain)
+    found = decided(codes, values, certain)
+    assert (wrong[found] == wrong[found][:, :1]).all()
+    np.testing.assert_array_equal(found[certain.all(axis=1)], True)
+    np.testing.assert_array_equal(found[~certain.any(axis=1)], False)
+
+
+def test_decisions_by_hand():
+    """Two votes of three elect a class, and a tie goes to the first class that has it."""
+    values = np.array([[-1.0, -1.0, 1.0]])  # class 0 beats 1 and 2
+    unsure = np.array([[True, True, False]])
+    assert decided(np.array([0]), values, unsure)[0]  # right, whoever wins between 1 and 2
+    assert decided(np.array([1]), values, unsure)[0]  # wrong
+    in_turn = np.array([[-1.0, -1.0, -1.0]])  # 0 beats 1 and 2, and 1 beats 2
+    unsure = np.array([[False, True, True]])
+    assert not decided(np.array([0]), in_turn, unsure)[0]  # with two votes, 1 would be elected
+    assert decided(np.array([2]), in_turn, unsure)[0]  # wrong, whoever wins between 0 and 1
+    cycle = np.array([[1.0, -1.0, 1.0]])  # 1 beats 0, 0 beats 2, 2 beats 1
+    assert not decided(np.array([1]), cycle, np.array([[True, True, False]]))[0]
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 4, 1, 3]])
+def test_order_of_rows_changes_no_vote(order):
+    """Votes of value 0 by pairs without the row's class are 0 in every order of the rows."""
+    X = np.array([[0.0, -1.0], [-1.0, 1.0], [0.0, 0.0], [-1.0, -1.0], [0.0, 1.0]])
+    codes = np.array([0, 1, 0, 2, 1])
+    back = np.argsort(order)
+    results = []
+    for rows in (np.arange(5), np.array(order)):
+        K = KernelMatrix((X @ X.T)[np.ix_(rows, rows)])
+        solution = solve_pairs(K, codes[rows], np.ones(5), tol=1e-3, max_iter=10**6)
+        results.append(leave_one_out(solution, "exact"))
+    one, other = results
+    assert one.error == other.error == 0.6
+    assert one.error_bounds == other.error_bounds == (0.6, 0.6)
+    np.testing.assert_array_equal(
+        np.sign(one.decision_values), np.sign(other.decision_values[back])
+    )
+    np.testing.assert_array_equal(one.certified, other.certified[back])
 
 
 @pytest.mark.parametrize("metric", ["error", "balanced_error", "f1", "mcc"])

@@ -7,7 +7,9 @@ from span_hpo import solve
 from span_hpo.solver.rounding import (
     NEVER_SOLVED,
     SOLVED,
+    dot_rounding,
     margin_noise,
+    margin_rounding,
     violation_limit,
     zero_width,
 )
@@ -69,3 +71,31 @@ def test_the_limit_tells_solved_from_unsolved(seed):
     assert stopped.kkt_violation() > violation_limit(stopped.margin_noise)
     assert solved.is_optimal
     assert not stopped.is_optimal
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 10, 300])
+def test_dot_rounding_bounds_any_order_of_summation(count):
+    """Sums of products of very different numbers err by less than the bound, in any order."""
+    rng = np.random.default_rng(count)
+    for _ in range(20):
+        a, b = rng.normal(size=(2, count)) * 10.0 ** rng.integers(-8, 9, size=(2, count))
+        exact = sum(map(lambda x, z: Fraction(x) * Fraction(z), a, b), Fraction(0))
+        bound = float(dot_rounding(count, np.abs(a * b).sum()))
+        orders = [np.arange(count), np.argsort(np.abs(a * b)), rng.permutation(count)]
+        for order in orders:
+            one_by_one = 0.0
+            for i in order:
+                one_by_one += float(a[i] * b[i])
+            assert abs(Fraction(one_by_one) - exact) <= bound
+            assert abs(Fraction(float(a[order] @ b[order])) - exact) <= bound
+
+
+def test_margin_rounding_bounds_sums_of_a_few_terms():
+    """``y (F + b) - 1``, computed with three roundings, is within the bound."""
+    rng = np.random.default_rng(0)
+    F = rng.normal(size=300) * 10.0 ** rng.integers(-10, 11, size=300)
+    for b in (0.0, 0.3, -7e5, 1e-12):
+        f = F + b
+        bounds = margin_rounding(f, b)
+        for i, value in enumerate(f - 1):
+            assert abs(Fraction(value) - (Fraction(F[i]) + Fraction(b) - 1)) <= bounds[i]

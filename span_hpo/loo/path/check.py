@@ -1,253 +1,141 @@
 """Checks of the states at which paths have stopped, and what they prove.
 
 A path is only a means of finding a state. Here its dual variables are taken as they are, margins
-are computed anew from the kernel, and a certificate or the KKT conditions are checked.
+are computed anew from the kernel, and a certificate of `span_hpo.loo.certificates` or the bounds of
+`span_hpo.loo.ends` are evaluated, with bounds on all rounding errors.
 """
 
 import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from span_hpo.loo.certificates import optimality_gaps
+from span_hpo.kernels import largest_entry
+from span_hpo.loo.ends import end_errors, upper_squares
 from span_hpo.loo.path.segments import (
-    BOUNDED,
     END,
     ERROR,
     IN_BOUND,
     PARKED,
     SUCCESS,
-    ZERO,
     Paths,
     TableauColumns,
-    dual_variables,
 )
 from span_hpo.loo.path.tableau import PathState, Tableau
+from span_hpo.loo.path.view import (
+    Beyond,
+    View,
+    beyond_of,
+    concerned_rows,
+    stops_of,
+    view_of,
+)
 from span_hpo.loo.proofs import Proofs
-from span_hpo.runtime import BoolArray, FloatArray, IndexArray, compiled
-from span_hpo.solver import ALPHA_ROUNDING, offset_ends, violation_limit, zero_width
+from span_hpo.runtime import (
+    ROUNDING_UNIT,
+    BoolArray,
+    FloatArray,
+    IndexArray,
+    compiled,
+    exact_products,
+)
+from span_hpo.solver import (
+    FEW_OPERATIONS,
+    NEGLIGIBLE_GAP,
+    ROUNDED_UP,
+    curved_gap,
+    offset_ends,
+    row_gaps,
+)
 
-_ROUNDED_UP = 1 + 1e-6  # factor that rounds up the movements by which rows are selected
-# A row is clearly inside its box if it is farther from its bounds than both of these distances.
-_CLEARLY_INSIDE = 1e-8  # distance from a bound, relative to C_i and the largest alpha at the base
-_NEARLY_AT_BOUND = 1e-5  # distance from a bound, relative to C_i and the largest alpha now
-_OUTSIDE = 1e-11  # how far alpha may leave its box, relative to the largest alpha at the base
+_FEW_ROUNDINGS = (
+    FEW_OPERATIONS * ROUNDING_UNIT
+)  # rounding of a few operations, relative to their operands
+_FEW_COSTS = 16  # largest number of different costs that are counted
+_SOLVED = 1e-7  # largest violation of a margin at an end whose value is taken as it is
+_CLOSE = 0.5  # accuracy, in units of the margin, of an end from which better ones are sought
 _IMBALANCE = 1e-7  # how far sum(y alpha) may be from 0, relative to alpha_p
 
 
-class Limits(NamedTuple):
-    """Tolerances for the rounding of margins, in units of the margin.
+class Findings(NamedTuple):
+    """What is found about k paths; see `Proofs`."""
 
-    Attributes
+    margin: FloatArray
+    accuracy: FloatArray
+    solved: BoolArray
+    proven: BoolArray
+
+
+def checked_paths(tableau: Tableau, paths: Paths, slack: float) -> Proofs:
+    """Return what the states of paths prove; only paths at ERROR, SUCCESS or END prove anything.
+
+    Parameters
     ----------
-    violation
-        Largest violation of the KKT conditions that is accepted at the end of a path.
-    zero
-        Least distance from 0 of a bound that proves a sign.
+    tableau, paths
+        The tableau, and paths that were followed in it.
+    slack
+        Movement of margins beyond that of the paths for which rows are still looked at.
     """
-
-    violation: float
-    zero: float
-
-    @classmethod
-    def of(cls, noise: float) -> "Limits":
-        """Return the limits for a fit whose decision values are rounded by `noise`."""
-        return cls(violation_limit(noise), zero_width(noise))
-
-
-def checked_paths(tableau: Tableau, paths: Paths, limits: Limits) -> Proofs:
-    """Return what the states of paths prove; only paths at ERROR, SUCCESS or END prove anything."""
     found = Proofs.none(len(paths.row))
+    findings = Findings(found.margin, found.accuracy, found.solved, found.proven)
     stopped = np.flatnonzero(np.isin(paths.outcome, (ERROR, SUCCESS, END)))
-    state, rows, width = tableau.state, tableau.rows, paths.own.shape[1]
-    excess, alpha, costs = state.excess[rows], state.alpha[rows], tableau.problem.costs[rows]
-    moves, offset_free = _movements(tableau.table, paths, stopped, excess[:width])
-    # The largest movements are converted to units of the kernel and rounded up.
-    moves = moves[~offset_free].max(axis=0, initial=0.0) * _ROUNDED_UP + limits.zero
-    moves[0] /= math.sqrt(tableau.unit)
-    concerned = np.abs(excess) <= moves[1] + moves[0] * tableau.centroid_distances
-    concerned |= (excess < 0) & (alpha < costs) | (excess > 0) & (alpha > 0)
-    concerned[:width] = True
-    everyone = np.ones(len(rows), dtype=bool)  # any row may limit a free offset
-    for some, seen, allowed in (
-        (stopped[~offset_free], concerned, moves),
-        (stopped[offset_free], everyone, np.full(2, np.inf)),
-    ):
-        if len(some):
-            view = view_of(tableau, paths, some, np.flatnonzero(seen), allowed)
-            _check_paths(
-                view, tableau.table, paths, some, limits, found.margin, found.exact, found.proven
+    stops, width = stops_of(tableau, paths, stopped), paths.own.shape[1]
+    everyone = np.arange(len(tableau.rows))  # any row may limit a free offset
+    for is_free in (False, True):
+        chosen = np.flatnonzero(stops.offset_free == is_free)
+        if not len(chosen):
+            continue
+        some, its_stops = stopped[chosen], stops.take(chosen)
+        if is_free:
+            positions, allowed = everyone, np.full(2, np.inf)
+        else:
+            positions, allowed = concerned_rows(tableau, its_stops, width, slack)
+        view = view_of(tableau, paths, some, its_stops, positions, allowed)
+        if is_free:
+            _check_free_ends(
+                view, tableau.table, paths, some, its_stops.sound, _are_balanced(view), findings
             )
+        else:
+            beyond = beyond_of(tableau, paths, some, view)
+            radius = float(tableau.centroid_distances[: tableau.table.n_base].max())
+            _check_paths(
+                view,
+                beyond,
+                tableau.table,
+                paths,
+                some,
+                its_stops.sound,
+                largest_entry(tableau.problem.K),
+                tableau.least_eigenvalue,
+                radius,
+                findings,
+            )
+    # More digits decide what is close to a solution, and whether the offset is free.
+    at_end = (paths.outcome[stopped] == END) & ~(found.proven & found.exact)[stopped]
+    is_close = (found.accuracy[stopped] <= _CLOSE) | stops.offset_free | ~stops.sound
+    for i in np.flatnonzero(at_end & is_close):
+        alpha = tableau.state.alpha.copy()
+        alpha[tableau.rows[:width]] = stops.alpha[i] / tableau.unit
+        found.ends[int(stopped[i])] = alpha
     return found
 
 
 def state_of(tableau: Tableau, paths: Paths, k: int) -> PathState:
     """Return the state of all rows where a path stands."""
-    view = view_of(tableau, paths, np.array([k]), np.arange(len(tableau.rows)), np.full(2, np.inf))
-    state = _checked_state(view, tableau.table, paths, k, 0)
+    some = np.array([k])
+    stops = stops_of(tableau, paths, some)
+    everyone = np.arange(len(tableau.rows))
+    view = view_of(tableau, paths, some, stops, everyone, np.full(2, np.inf))
+    new = _checked_state(view, tableau.table, paths, k, 0)
     p, kind = tableau.rows[paths.row[k]], paths.kind[k]
-    alpha, excess = tableau.state.alpha.copy(), tableau.state.excess.copy()
-    alpha[view.rows], excess[view.rows] = state.alpha, state.excess
-    alpha[p], excess[p] = paths.remaining[k] / tableau.unit, state.margin - 1
+    old = tableau.state
+    alpha, excess, rounding = old.alpha.copy(), old.excess.copy(), old.rounding.copy()
+    alpha[view.rows], excess[view.rows], rounding[view.rows] = new.alpha, new.excess, new.rounding
+    alpha[p], excess[p], rounding[p] = view.left[0], new.margin - 1, new.margin_rounding
     in_bound = np.zeros(len(alpha), dtype=bool)
     in_bound[tableau.rows[: len(kind)]] = (kind == IN_BOUND) | (kind == PARKED)
-    return PathState(alpha, excess, in_bound)
-
-
-def _offset_holders(
-    table: TableauColumns, paths: Paths, k: int, alpha: FloatArray
-) -> tuple[BoolArray, bool]:
-    """Return which watched rows hold the offset, and whether all in-bound rows are at a bound.
-
-    A row holds the offset if it is clearly inside its box. If no row does, and all in-bound rows
-    are at a bound, the offset is free. In between, it cannot be decided whether it is.
-    """
-    kind, costs = paths.kind[k], table.costs[: len(alpha)]
-    in_bound = (kind == IN_BOUND) | (kind == PARKED)
-    room = np.minimum(alpha, costs - alpha)
-    size, size_now = np.minimum(costs, table.alpha.max()), np.minimum(costs, alpha.max())
-    holders = in_bound & (room > np.maximum(_CLEARLY_INSIDE * size, _NEARLY_AT_BOUND * size_now))
-    return holders, not (in_bound & (np.abs(room) > ALPHA_ROUNDING * size)).any()
-
-
-@compiled(dual_variables, _offset_holders)
-def _movements(
-    table: TableauColumns, paths: Paths, some: IndexArray, start: FloatArray
-) -> tuple[FloatArray, BoolArray]:
-    """Return how far some of the paths have moved, and whether their ends leave the offset free.
-
-    Between two states, the decision value of a row moves by at most as much as that of the centroid
-    of the base rows, plus the distance of the row from the centroid times the movement ``|w - w'|``
-    of the weight vector. It holds that ``|w - w'|^2 = sum_j (alpha_j - alpha'_j) (g_j - g'_j)``, a
-    sum over the rows whose alpha has changed. Here both movements are computed from the coordinates
-    of the paths; `_check_paths` verifies them.
-
-    Parameters
-    ----------
-    table, paths
-        The columns of the tableau, and the paths.
-    some
-        Indices of the paths that have stopped.
-    start
-        ``g`` of the watched rows at the start of the paths.
-
-    Returns
-    -------
-    The movements of the weight vector (in units of the tableau) and of the centroid, shape (k, 2),
-    and a mask of the paths whose ends leave the offset free, shape (k,).
-    """
-    n, width = table.n_base, len(start)
-    moves = np.zeros((len(some), 2))
-    offset_free = np.zeros(len(some), dtype=np.bool_)
-    for i in range(len(some)):
-        k = some[i]
-        p, kind = paths.row[k], paths.kind[k]
-        alpha = dual_variables(table, paths, k)
-        change = ((kind == ZERO) | (kind == BOUNDED)) * paths.value[k] - start
-        change *= kind != PARKED
-        change_of_p = paths.margin[k] - paths.start_margin[k]
-        if p < width:
-            change[p] = change_of_p
-        square = ((alpha - table.alpha[:width]) * change).sum()
-        if p >= width:
-            square += (paths.remaining[k] - table.alpha[p]) * change_of_p
-        moves[i, 0] = np.sqrt(max(square, 0.0))
-        moves[i, 1] = np.abs((table.y[:n] * change[:n]).sum()) / n
-        if paths.outcome[k] == END:
-            holders, at_bounds = _offset_holders(table, paths, k, alpha)
-            offset_free[i] = at_bounds and not holders.any()
-    return moves, offset_free
-
-
-class View(NamedTuple):
-    """The rows on which the states of some paths are computed anew from their dual variables.
-
-    Attributes
-    ----------
-    rows
-        Indices of the rows, shape (v,); the first w are those that paths watch, in tableau order.
-    place
-        Position of the removed row of each path in `rows`, or -1 if it is not there, shape (k,).
-    unit
-        Unit of the kernel in the tableau.
-    y, costs, alpha, excess
-        Labels, costs, dual variables and ``g = y f - 1`` at the start of the paths, shape (v,).
-    changed, changed_of_p
-        Changes of ``y alpha`` in units of the tableau: of the watched rows without p, shape (k, w),
-        and of p, shape (k,).
-    products, products_of_p
-        Products of the kernel with the changes of ``y alpha``: for the rows, shape (k, v), and for
-        p, shape (k,).
-    allowed
-        Largest movements of the weight vector and of the centroid for which all rows outside the
-        view can be ignored.
-    """
-
-    rows: IndexArray
-    place: IndexArray
-    unit: float
-    y: FloatArray
-    costs: FloatArray
-    alpha: FloatArray
-    excess: FloatArray
-    changed: FloatArray
-    changed_of_p: FloatArray
-    products: FloatArray
-    products_of_p: FloatArray
-    allowed: FloatArray
-
-
-def view_of(
-    tableau: Tableau, paths: Paths, some: IndexArray, positions: IndexArray, allowed: FloatArray
-) -> View:
-    """Return the view of some paths on the rows at the given positions of the tableau."""
-    problem, state, n = tableau.problem, tableau.state, tableau.table.n_base
-    at, width = paths.row[some], paths.own.shape[1]
-    rows, removed = tableau.rows[positions], tableau.rows[at]
-    place = np.full(len(tableau.rows), -1, dtype=np.intp)
-    place[positions] = np.arange(len(positions))
-    changed = _changes(tableau.table, paths, some)
-    changed_of_p = problem.y[removed] * (paths.remaining[some] - tableau.table.alpha[at])
-    K_p = problem.K.block(removed, rows)
-    products_of_p = np.einsum("kj,kj->k", changed, K_p[:, :width])
-    products_of_p += changed_of_p * problem.K.diagonal()[removed]
-    products = changed[:, :n] @ problem.K.block(rows[:n], rows)
-    # Few of the other rows move on each path.
-    moved = n + np.flatnonzero(changed[:, n:].any(axis=0))
-    if len(moved):
-        products += csr_array(changed[:, moved]) @ problem.K.block(rows[moved], rows)
-    K_p *= changed_of_p[:, None]
-    products += K_p
-    products /= tableau.unit
-    return View(
-        rows=rows,
-        place=place[at],
-        unit=tableau.unit,
-        y=problem.y[rows],
-        costs=problem.costs[rows],
-        alpha=state.alpha[rows],
-        excess=state.excess[rows],
-        changed=changed,
-        changed_of_p=changed_of_p,
-        products=products,
-        products_of_p=products_of_p / tableau.unit,
-        allowed=allowed,
-    )
-
-
-@compiled(dual_variables)
-def _changes(table: TableauColumns, paths: Paths, some: IndexArray) -> FloatArray:
-    """Return how ``y alpha`` of the watched rows without p has changed on some of the paths."""
-    width = paths.own.shape[1]
-    changed = np.empty((len(some), width))
-    for i in range(len(some)):
-        k = some[i]
-        alpha = dual_variables(table, paths, k)
-        changed[i] = table.y[:width] * (alpha - table.alpha[:width])
-        if paths.row[k] < width:
-            changed[i, paths.row[k]] = 0.0
-    return changed
+    imbalance = math.fsum((tableau.problem.y * alpha).tolist())
+    return PathState(alpha, excess, rounding, imbalance, in_bound)
 
 
 class _CheckedState(NamedTuple):
@@ -255,106 +143,235 @@ class _CheckedState(NamedTuple):
 
     Attributes
     ----------
-    alpha, excess
-        Dual variables and ``g = y f - 1``, shape (v,). ``g_p`` is set to 0, because p has no
-        condition.
-    margin
-        Margin ``y_p f(x_p)`` of the removed row.
-    worst_in_bound
-        The largest ``|g|`` of the IN_BOUND rows.
-    sound
-        Whether the dual variables are feasible, rows outside the view can be ignored, and it is
-        clear whether the offset is free.
+    alpha, excess, rounding
+        Dual variables, ``g = y f - 1`` and bounds on its rounding errors, shape (v,). For p, alpha
+        and its cost count as 0, because p has no condition.
+    margin, margin_rounding
+        Margin ``y_p f(x_p)`` of the removed row, and a bound on its rounding error.
+    movement, level
+        Upper bounds of the movements of the weight vector and of the centroid.
     """
 
     alpha: FloatArray
     excess: FloatArray
+    rounding: FloatArray
     margin: float
-    worst_in_bound: float
-    sound: bool
+    margin_rounding: float
+    movement: float
+    level: float
 
 
 def _checked_state(
     view: View, table: TableauColumns, paths: Paths, k: int, i: int
 ) -> _CheckedState:
     """Return the state of path k, which is number i of the view."""
-    y, costs, place, n = view.y, view.costs, view.place[i], table.n_base
+    y, place, n = view.y, view.place[i], table.n_base
     y_p = table.y[paths.row[k]]
-    own = dual_variables(table, paths, k)
+    own, holders = view.own[i], view.holders[i]
     width = len(own)
-    limit = table.costs[:width]
-    in_bound = paths.kind[k] == IN_BOUND
-    holders, at_bounds = _offset_holders(table, paths, k, own)
-    count = holders.sum()
-    changed, products = view.changed[i], view.products[i]
-    imbalance = np.abs(changed.sum() + view.changed_of_p[i])
-    outside = (in_bound * np.maximum(-own, own - limit)).max()
-    sound = imbalance <= _IMBALANCE * paths.whole[k] and outside <= _OUTSIDE * table.alpha.max()
-    own = np.minimum(np.maximum(own, 0.0), limit)
-    if count == 0 and at_bounds:
-        own = np.where(in_bound, np.where(own < limit - own, 0.0, limit), own)
     alpha = view.alpha.copy()
-    alpha[:width] = own / view.unit
-    excess = view.excess + y * products
+    alpha[:width] = own
+    if place >= 0:
+        alpha[place] = 0.0
+    excess = view.excess + y * view.products[i]
     margin = paths.start_margin[k] + y_p * view.products_of_p[i]
+    count = holders.sum()
     if count > 0:
         # In-bound rows have margin 1.
         shift = -(holders * y[:width] * excess[:width]).sum() / count
     elif paths.outcome[k] == END:
         # No row holds the offset: take the middle of the interval that the rows allow.
-        sound = sound and at_bounds
-        lower, upper = offset_ends(y, costs, alpha, y + y * excess)
+        lower, upper = offset_ends(y, view.costs, alpha, y + y * excess)
         if place >= 0:
             lower[place], upper[place] = -np.inf, np.inf
         shift = (lower.max() + upper.min()) / 2
     else:
         shift = y_p * (paths.margin[k] - margin)
-    square = (changed * products[:width]).sum() + view.changed_of_p[i] * view.products_of_p[i]
-    movement = np.sqrt(max(square, 0.0) / view.unit)
-    sound = sound and movement <= view.allowed[0]
-    sound = sound and np.abs(products[:n].sum() / n + shift) <= view.allowed[1]
+    unit = view.n_terms * ROUNDING_UNIT + _FEW_ROUNDINGS
+    rounding = view.rounding + unit * view.spread[i] * view.roots
+    rounding += _FEW_ROUNDINGS * (1 + np.abs(shift) + np.abs(view.excess) + np.abs(excess))
+    movement = np.sqrt(max(view.square[i], 0.0) + 2 * unit * view.spread[i] ** 2)
+    level = np.abs(view.products[i, :n].sum() / n + shift) + rounding[:n].max()
     excess += shift * y
+    margin_rounding = view.rounding_of_p[i] + unit * view.spread[i] * np.sqrt(np.abs(view.K_pp[i]))
+    margin_rounding += _FEW_ROUNDINGS * (1 + np.abs(shift) + 2 * np.abs(margin))
     margin += y_p * shift
-    if place >= 0:
-        excess[place] = 0.0
-    worst_in_bound = (in_bound * np.abs(excess[:width])).max()
-    return _CheckedState(alpha, excess, margin, worst_in_bound, sound)
+    return _CheckedState(alpha, excess, rounding, margin, margin_rounding, movement, level)
 
 
-@compiled(dual_variables, offset_ends, optimality_gaps, _offset_holders, _checked_state)
+def _least_gap(
+    view: View,
+    table: TableauColumns,
+    state: _CheckedState,
+    costs: FloatArray,
+    largest: float,
+    least_eigenvalue: float,
+    radius: float,
+    i: int,
+) -> float:
+    """Return how far the dual may be from its maximum, by the better bound of `solver.gaps`."""
+    alpha, excess, rounding = state.alpha, state.excess, state.rounding
+    above = costs - alpha
+    gap = row_gaps(excess, rounding, alpha, above).sum()
+    if least_eigenvalue > 0 and gap * largest > NEGLIGIBLE_GAP:
+        held = (alpha > 0) & (above > 0)
+        held[table.n_base :] = False
+        curved, length, level = curved_gap(
+            excess,
+            rounding,
+            alpha,
+            above,
+            held,
+            view.distances + radius,
+            least_eigenvalue,
+            np.abs(view.imbalance[i, 0]) + view.imbalance[i, 1],
+            view.roots[: table.n_base].max(),
+        )
+        # Rows outside the view must not be concerned either.
+        if (
+            state.movement + length <= view.allowed[0]
+            and state.level + level + length * radius <= view.allowed[1]
+        ):
+            change_of_p = length * (view.distance_of_p[i] + radius) + level
+            gap = min(gap, curved + view.left[i] * change_of_p)
+    return float(gap * ROUNDED_UP)
+
+
+def _repair(view: View, state: _CheckedState, costs: FloatArray, imbalance: float) -> float:
+    """Return how much the dual may fall when the dual variables are made to balance exactly."""
+    price = np.abs(state.excess) + state.rounding + 0.5 * imbalance * view.roots * view.roots
+    can_grow, can_fall = costs - state.alpha >= imbalance, state.alpha >= imbalance
+    raises = np.where(np.where(view.y > 0, can_grow, can_fall), price, np.inf).min()
+    lowers = np.where(np.where(view.y > 0, can_fall, can_grow), price, np.inf).min()
+    return float(imbalance * max(raises, lowers))
+
+
+@compiled(
+    offset_ends,
+    row_gaps,
+    curved_gap,
+    upper_squares,
+    end_errors,
+    _checked_state,
+    _least_gap,
+    _repair,
+)
 def _check_paths(
+    view: View,
+    beyond: Beyond,
+    table: TableauColumns,
+    paths: Paths,
+    some: IndexArray,
+    sound: BoolArray,
+    largest: float,
+    least_eigenvalue: float,
+    radius: float,
+    findings: Findings,
+) -> None:
+    """Enter what the states of some of the paths prove, none of which leaves the offset free."""
+    width = view.own.shape[1]
+    for i in range(len(some)):
+        k, place = some[i], view.place[i]
+        imbalance = np.abs(view.imbalance[i, 0]) + view.imbalance[i, 1]
+        if not sound[i] or imbalance > _IMBALANCE * view.whole[i]:
+            continue
+        state = _checked_state(view, table, paths, k, i)
+        if state.movement > view.allowed[0] or state.level > view.allowed[1]:
+            continue
+        costs = view.costs.copy()
+        if place >= 0:
+            costs[place] = 0.0
+        gap = _least_gap(view, table, state, costs, largest, least_eigenvalue, radius, i)
+        if paths.outcome[k] == END:
+            own = state.alpha[:width]
+            roots = view.roots[:width]
+            errors = end_errors(
+                gap * np.ones(width),
+                upper_squares(view.K_pp[i] * np.ones(width), roots * roots, view.K_p[i]),
+                np.minimum(own, costs[:width] - own),
+                np.abs(state.excess[:width]) + state.rounding[:width],
+                roots,
+                imbalance,
+            )
+            findings.margin[k] = state.margin
+            findings.accuracy[k] = errors.min() + state.margin_rounding
+            findings.solved[k] = True
+            # A state that is farther from the solution than its bounds tell is improved first.
+            misses = np.maximum(
+                -state.excess * (state.alpha < costs), state.excess * (state.alpha > 0)
+            )
+            is_solved = (misses <= _SOLVED + state.rounding).all()
+            findings.proven[k] = is_solved and np.abs(state.margin) > findings.accuracy[k]
+        elif paths.outcome[k] == ERROR:
+            gap += _repair(view, state, costs, imbalance)
+            findings.margin[k] = state.margin + state.margin_rounding + gap / view.left[i]
+            findings.proven[k] = findings.margin[k] < 0
+        elif beyond.place[i] >= 0:
+            j = beyond.place[i]
+            holder, left = beyond.holder[j], beyond.imbalance[j]
+            if holder < 0:
+                continue
+            prices = np.abs(state.excess[beyond.rows]) + state.rounding[beyond.rows]
+            price = np.abs(state.excess[holder]) + state.rounding[holder]
+            path = np.sqrt(beyond.square[j]) + left * view.roots[holder]
+            lost = 0.5 * path * path + (beyond.sizes[j] * prices).sum() + left * price
+            bound = state.margin - state.margin_rounding
+            findings.margin[k] = bound - (lost + gap) / beyond.step[j] * ROUNDED_UP
+            findings.proven[k] = findings.margin[k] > 0
+
+
+@compiled(offset_ends, _checked_state)
+def _check_free_ends(
     view: View,
     table: TableauColumns,
     paths: Paths,
     some: IndexArray,
-    limits: Limits,
-    margins: FloatArray,
-    exact: BoolArray,
-    proven: BoolArray,
+    sound: BoolArray,
+    balanced: BoolArray,
+    findings: Findings,
 ) -> None:
-    """Enter what the states of some of the paths prove.
-
-    The error certificate is ``y_p f(x_p) + gap / alpha_p < 0``, and the success certificate is that
-    of `span_hpo.loo.certificates`. At the end of a path, the state is the solution without p if it
-    satisfies the KKT conditions, however it was reached.
-    """
-    costs, unit = view.costs, view.unit
+    """Enter what ends prove at which no row is strictly inside its box; see `loo.ends`."""
+    y = view.y
     for i in range(len(some)):
-        k = some[i]
+        k, place = some[i], view.place[i]
+        if not sound[i]:
+            continue
         state = _checked_state(view, table, paths, k, i)
-        alpha, excess = state.alpha, state.excess
-        if not state.sound:
-            continue
-        if paths.outcome[k] == END:
-            worst = max((-excess * (alpha < costs)).max(), (excess * (alpha > 0)).max())
-            margins[k] = state.margin
-            exact[k] = proven[k] = worst <= limits.violation
-            continue
-        gap = optimality_gaps(excess, alpha, costs).sum() * unit
-        if paths.outcome[k] == ERROR:
-            margins[k] = state.margin + gap / paths.remaining[k]
-            proven[k] = margins[k] < -limits.zero
-        else:
-            lost = (gap + paths.weight[k] * state.worst_in_bound) / paths.beyond[k]
-            margins[k] = paths.bound[k] + (state.margin - paths.margin[k]) - lost
-            proven[k] = margins[k] > limits.zero
+        findings.margin[k] = state.margin
+        findings.solved[k] = True
+        lower, upper = offset_ends(y, view.costs, state.alpha, y + y * state.excess)
+        if place >= 0:
+            lower[place], upper[place] = -np.inf, np.inf
+        rounding = state.rounding
+        low, low_least, low_most = lower.max(), (lower - rounding).max(), (lower + rounding).max()
+        high, high_least, high_most = (
+            upper.min(),
+            (upper - rounding).min(),
+            (upper + rounding).min(),
+        )
+        if balanced[i] and low_most <= high_least:
+            error = max(low_most - low, low - low_least) + max(high_most - high, high - high_least)
+            findings.accuracy[k] = 0.5 * error * ROUNDED_UP + state.margin_rounding
+            findings.proven[k] = np.abs(state.margin) > findings.accuracy[k]
+
+
+def _are_balanced(view: View) -> BoolArray:
+    """Return for which paths all dual variables are at a bound and ``y'alpha`` is exactly 0.
+
+    The sum is that of the costs of the bounded rows. With few different costs, their numbers tell.
+    """
+    costs, kinds = np.unique(view.costs, return_inverse=True)
+    own, (count, width) = view.own, view.own.shape
+    alpha = np.repeat(view.alpha[None, :], count, axis=0)
+    alpha[:, :width] = own
+    inside = np.flatnonzero(view.place >= 0)
+    alpha[inside, view.place[inside]] = 0.0
+    at_bounds = ((alpha == 0) | (alpha == view.costs)).all(axis=1)
+    if len(costs) > _FEW_COSTS:
+        terms = alpha * view.y
+    else:
+        signs = (alpha > 0) * view.y
+        numbers = [signs[:, kinds == kind].sum(axis=1) for kind in range(len(costs))]
+        terms = np.concatenate(exact_products(np.column_stack(numbers), costs), axis=1)
+    balanced: BoolArray = at_bounds & np.array([math.fsum(row) == 0 for row in terms.tolist()])
+    return balanced

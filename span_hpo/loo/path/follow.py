@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from span_hpo.errors import SolverError
-from span_hpo.loo.path.check import Limits, checked_paths, state_of
+from span_hpo.loo.path.check import checked_paths, state_of
 from span_hpo.loo.path.segments import END, LONG, MOST_CHANGED, MOST_SEGMENTS, Paths
 from span_hpo.loo.path.tableau import PathState, Tableau
 from span_hpo.loo.proofs import Proofs
 from span_hpo.runtime import FloatArray, IndexArray
-from span_hpo.solver import DualSolution, Problem
+from span_hpo.solver import DualSolution, Problem, margin_rounding, zero_width
 
 _ENTRIES_AT_ONCE = 1_000_000  # largest number of coordinates of paths in one array
 _SIMILAR = 3  # largest ratio between the numbers of rows that the paths of a block watch
@@ -44,8 +44,8 @@ def follow_rows(
     SolverError
         If the kernel turns out not to be positive semi-definite.
     """
-    problem, y, start = solution.problem, solution.problem.y, _start(solution)
-    limits = Limits.of(solution.margin_noise)
+    problem, y, start = solution.problem, solution.problem.y, PathState.of_fit(solution)
+    slack = zero_width(solution.margin_noise)
     if start.in_bound.any():
         groups = [(start, np.arange(len(rows)))]
     else:
@@ -58,16 +58,10 @@ def follow_rows(
         # A path that proves nothing may have met a row that was not watched.
         for watch in ("end" if complete else "class", "all"):
             if len(todo):
-                found = _settled(problem, state, rows[todo], watch, limits, complete, threads)
+                found = _settled(problem, state, rows[todo], watch, slack, complete, threads)
                 result.put(todo, found)
-                todo = todo[found.open]
+                todo = todo[found.lost]
     return result
-
-
-def _start(solution: DualSolution) -> PathState:
-    """Return the fit as the state from which paths start."""
-    gram = solution.gram if solution.in_bound.any() else None
-    return PathState(solution.alpha, solution.excess, solution.in_bound, gram)
 
 
 def _settled(
@@ -75,7 +69,7 @@ def _settled(
     state: PathState,
     rows: IndexArray,
     watch: str,
-    limits: Limits,
+    slack: float,
     complete: bool,
     threads: int,
 ) -> Proofs:
@@ -94,11 +88,11 @@ def _settled(
                 count = np.full(len(todo), count.max())
             paths = tableau.paths(rows[todo], state.alpha[rows[todo]], count)
             tableau.follow(paths, complete or careful, threads=threads)
-            result.put(todo, checked_paths(tableau, paths, limits))
+            result.put(todo, checked_paths(tableau, paths, slack))
             for k in np.flatnonzero(paths.outcome == LONG):
-                found = _continued(tableau, paths, int(k), limits, complete or careful)
+                found = _continued(tableau, paths, int(k), slack, complete or careful)
                 result.put(todo[[k]], found)
-            todo = todo[~result.proven[todo]]
+            todo = np.intersect1d(todo, result.lost)
     return result
 
 
@@ -115,7 +109,7 @@ def _blocks(watched: IndexArray) -> Iterator[IndexArray]:
         order = order[size:]
 
 
-def _continued(tableau: Tableau, paths: Paths, k: int, limits: Limits, complete: bool) -> Proofs:
+def _continued(tableau: Tableau, paths: Paths, k: int, slack: float, complete: bool) -> Proofs:
     """Continue a long path in a new tableau, which is based on where the path stands."""
     row, whole = tableau.rows[paths.row[[k]]], paths.whole[[k]] / tableau.unit
     for _ in range(_MOST_TABLEAUX):
@@ -124,7 +118,7 @@ def _continued(tableau: Tableau, paths: Paths, k: int, limits: Limits, complete:
         tableau.follow(paths, complete)
         if paths.outcome[0] != LONG:
             break
-    return checked_paths(tableau, paths, limits)
+    return checked_paths(tableau, paths, slack)
 
 
 def _next_tableau(tableau: Tableau, paths: Paths, k: int) -> Tableau:
@@ -149,8 +143,13 @@ def _after_slide(problem: Problem, state: PathState, label: float) -> PathState:
     first = int(slack.argmin())
     in_bound = np.zeros(len(y), dtype=bool)
     in_bound[first] = True
+    shift = max(slack[first], 0.0)
     return replace(
-        state, excess=excess - label * y * max(slack[first], 0.0), in_bound=in_bound, gram=None
+        state,
+        excess=excess - label * y * shift,
+        rounding=state.rounding + margin_rounding(excess, shift),
+        in_bound=in_bound,
+        gram=None,
     )
 
 
@@ -191,7 +190,7 @@ def dual_path(solution: DualSolution, row: int) -> DualPath:
     SolverError
         If the path cannot be followed to its end.
     """
-    problem, rows, state = solution.problem, np.array([row]), _start(solution)
+    problem, rows, state = solution.problem, np.array([row]), PathState.of_fit(solution)
     whole = solution.alpha[rows]
     alpha, margin = [float(whole[0])], [1 + float(state.excess[row])]
     if not state.in_bound.any():

@@ -97,9 +97,9 @@ class Paths(NamedTuple):
         needed) or LOST (precision is lost).
     wanted
         Position of the row whose column the path needs, shape (k,).
-    bound, beyond, weight
-        For SUCCESS: the lower bound of ``y_p f^p(x_p)`` that holds if the state is optimal, and
-        ``s`` and ``L sum_j |lambda_j|`` of the certificate, shape (k,).
+    beyond, direction
+        For SUCCESS: ``s`` of the certificate, shape (k,), and how the IN_BOUND rows move, per unit
+        of ``alpha_p``, shape (k, w).
     """
 
     row: IndexArray
@@ -120,9 +120,8 @@ class Paths(NamedTuple):
     segments: IndexArray
     outcome: Array
     wanted: IndexArray
-    bound: FloatArray
     beyond: FloatArray
-    weight: FloatArray
+    direction: FloatArray
 
 
 def dual_variables(table: TableauColumns, paths: Paths, k: int) -> FloatArray:
@@ -227,21 +226,22 @@ def _certify(
     in_bound = paths.kind[k, :n] == IN_BOUND
     rate = _rates(direction[:n], value[:n], lower[:n], upper[:n], _NOTHING)
     fastest = np.where(in_bound, rate, 0.0).max()
-    weight = (in_bound * np.abs(direction[:n])).sum()
     for j in paths.changed[k, : paths.n_changed[k]]:
         if j >= n and paths.kind[k, j] == IN_BOUND:
-            speed = np.abs(direction[j])
-            weight += speed
             room = upper[j] - value[j] if direction[j] > 0 else value[j] - lower[j]
-            fastest = max(fastest, (speed - _STILL) / max(room, _NOTHING))
+            fastest = max(fastest, (np.abs(direction[j]) - _STILL) / max(room, _NOTHING))
     L = 2 * remaining / max(2 * remaining * fastest, 1.0)
     beyond = L - remaining
     if beyond <= _LEAST_BEYOND * remaining:
         return False
-    paths.bound[k] = margin - 0.5 * L * L * fall / beyond
+    if margin - 0.5 * L * L * fall / beyond <= _CLEAR:
+        return False
     paths.beyond[k] = beyond
-    paths.weight[k] = L * weight
-    return bool(paths.bound[k] > _CLEAR)
+    paths.direction[k, :n] = in_bound * direction[:n]
+    for j in paths.changed[k, : paths.n_changed[k]]:
+        if j >= n and paths.kind[k, j] == IN_BOUND:
+            paths.direction[k, j] = direction[j]
+    return True
 
 
 def _change_kind(table: TableauColumns, paths: Paths, k: int, row: int, ahead: bool) -> int:

@@ -33,7 +33,15 @@ from span_hpo.loo.path.segments import (
     follow_paths,
 )
 from span_hpo.runtime import BoolArray, FloatArray, IndexArray, runs_machine_code
-from span_hpo.solver import CentredGram, Problem, factored_gram, independent_rows, solve_triangular
+from span_hpo.solver import (
+    CentredGram,
+    DualSolution,
+    Problem,
+    dot_rounding,
+    factored_gram,
+    independent_rows,
+    solve_triangular,
+)
 
 _LEAST_SQUARE = 1e-290  # least squared distance in a quotient, which avoids a division by zero
 _NEAR = 1e-12  # squared distances below this, relative to the largest kernel value, are rounding
@@ -50,8 +58,10 @@ class PathState:
     ----------
     alpha
         Dual variables, shape (l,).
-    excess
-        ``g = y f - 1``, shape (l,).
+    excess, rounding
+        ``g = y f - 1``, and bounds on its rounding errors, shape (l,).
+    imbalance
+        The sum ``y'alpha``, which is 0 up to rounding.
     in_bound
         Mask of the rows that are strictly inside their box, or have just reached an end of it with
         margin 1, shape (l,). The removed row of a path that has begun is left out.
@@ -61,8 +71,23 @@ class PathState:
 
     alpha: FloatArray
     excess: FloatArray
+    rounding: FloatArray
+    imbalance: float
     in_bound: BoolArray
     gram: CentredGram | None = None
+
+    @classmethod
+    def of_fit(cls, solution: DualSolution) -> "PathState":
+        """Return the state from which the paths of a fit start."""
+        gram = solution.gram if solution.in_bound.any() else None
+        return cls(
+            solution.alpha,
+            solution.excess,
+            solution.rounding,
+            solution.imbalance,
+            solution.in_bound,
+            gram,
+        )
 
 
 class Tableau:
@@ -81,7 +106,11 @@ class Tableau:
         Indices of the rows that take part, in tableau order: base rows first, then the others,
         beginning with those whose margin is most likely to become 1.
     centroid_distances
-        Distances of the rows from the centroid of the base rows, in tableau order.
+        Upper bounds of the distances of the rows from the centroid of the base rows, in tableau
+        order.
+    least_eigenvalue
+        Lower bound of ``x'K x / x'x`` over all x on the base rows whose sum is 0; 0 if none is
+        known.
     unit
         Unit of the kernel, a power of two.
 
@@ -110,7 +139,11 @@ class Tableau:
         self.problem, self.state = problem, state
         self.rows = rows = np.concatenate([in_bound, others[order]])
         G_II = gram.centred_diagonal(diagonal[in_bound])
-        self.centroid_distances = np.sqrt(np.maximum(np.concatenate([G_II, G_OO[order]]), 0.0))
+        # The distances are upper bounds, on which proofs rely.
+        G_ii = np.maximum(np.concatenate([G_II, G_OO[order]]), 0.0)
+        sizes = np.abs(diagonal[rows]) + gram.largest
+        self.centroid_distances = np.sqrt(G_ii + dot_rounding(4 * n, sizes))
+        self.least_eigenvalue = state.gram.least_eigenvalue if state.gram is gram else 0.0
         scale = float(G_OO.mean()) if n == 1 else gram.scale
         self.unit = 2.0 ** round(math.log2(max(scale, _NEAR * largest_entry(K)) or 1.0))
         self._gram, self._Z, self._squares = gram, Z[:, order], squares[order]
@@ -210,9 +243,8 @@ class Tableau:
             segments=np.zeros(count, dtype=np.intp),
             outcome=np.zeros(count, dtype=np.int8),
             wanted=np.full(count, -1, dtype=np.intp),
-            bound=np.full(count, np.nan),
-            beyond=np.full(count, np.nan),
-            weight=np.full(count, np.nan),
+            beyond=np.zeros(count),
+            direction=np.zeros((count, width)),
         )
 
     def follow(

@@ -28,7 +28,7 @@ from tests.truth import boundary_width, refits, refitted_margins, removable
 def started(problem, rows=None):
     """Return a fit, its tableau and the paths of all support vectors, or of some rows."""
     solution = solve(problem)
-    state = PathState(solution.alpha, solution.excess, solution.in_bound)
+    state = PathState.of_fit(solution)
     tableau = Tableau(problem, state)
     if rows is None:
         rows = np.flatnonzero((solution.alpha > 0) & removable(problem))
@@ -115,7 +115,7 @@ def test_paths_end_at_the_fit_without_the_row(seed):
 
 
 def test_early_outcomes_are_on_the_right_side_of_the_refit():
-    """A path stops for an error above the refitted margin, for a success with a bound below it."""
+    """A path stops for an error above the refitted margin, for a success only if there is one."""
     seen = Counter()
     for seed in range(60):
         problem = random_problem(seed, largest=20)
@@ -127,8 +127,8 @@ def test_early_outcomes_are_on_the_right_side_of_the_refit():
         errors, successes = paths.outcome == ERROR, paths.outcome == SUCCESS
         assert (truth[errors] <= paths.margin[errors] + width).all()
         assert (paths.margin[errors] < 0).all()
-        assert (truth[successes] >= paths.bound[successes] - width).all()
-        assert (paths.bound[successes] > 0).all()
+        assert (truth[successes] > -width).all()
+        assert (paths.beyond[successes] > 0).all()
         seen.update(paths.outcome.tolist())
     assert min(seen[ERROR], seen[SUCCESS], seen[END]) > 20
 
@@ -145,7 +145,7 @@ def test_machine_code_and_python_walk_the_same_path(complete):
     assert len(set(fast.outcome)) == (1 if complete else 3)
     for name in ("kind", "outcome", "segments", "n_changed", "n_in_bound"):
         np.testing.assert_array_equal(getattr(fast, name), getattr(slow, name), name)
-    for name in ("value", "remaining", "margin", "bound"):
+    for name in ("value", "remaining", "margin", "beyond", "direction"):
         np.testing.assert_allclose(getattr(fast, name), getattr(slow, name), atol=1e-9)
 
 

@@ -8,8 +8,7 @@ from tests.problems import moons_problem, rbf, two_moons
 
 def tableau_of(problem):
     solution = solve(problem)
-    excess = problem.y * solution.decision_values - 1
-    return Tableau(problem, PathState(solution.alpha, excess, solution.in_bound))
+    return Tableau(problem, PathState.of_fit(solution))
 
 
 def columns_of(tableau):
