@@ -12,6 +12,7 @@ from span_hpo.cli.options import RowSettings
 from span_hpo.cli.output import print_note
 from span_hpo.io import (
     Encoding,
+    Numbering,
     Predictor,
     Samples,
     Table,
@@ -50,10 +51,11 @@ class ModelFiles:
         """Path of the file that LIBSVM's programs read."""
         return self.stem.with_name(self.stem.name + ".libsvm")
 
-    def write(self, predictor: Predictor) -> None:
-        """Write a model into both files."""
-        predictor.save(self.json)
-        predictor.save_libsvm(self.libsvm)
+    def write(self, predictor: Predictor, numbering: Numbering | None = None) -> None:
+        """Write a model into both files, for all features of its numbering if it has one."""
+        model = predictor if numbering is None else predictor.spread(numbering)
+        model.save(self.json)
+        model.save_libsvm(self.libsvm)
 
 
 @dataclass(frozen=True, eq=False)

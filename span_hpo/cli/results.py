@@ -19,7 +19,7 @@ def shape_of(samples: Samples) -> dict[str, Any]:
     classes, counts = np.unique(samples.y, return_counts=True)
     return {
         "rows": len(samples.y),
-        "features": samples.X.shape[1],
+        "features": samples.n_features,
         "classes": {str(label): int(n) for label, n in zip(classes.tolist(), counts, strict=True)},
     }
 
@@ -29,12 +29,12 @@ def group_errors(evaluation: Evaluation, samples: Samples) -> dict[str, dict[str
     if samples.groups is None:
         return None
     wrong = is_wrong(evaluation.loo.y, evaluation.loo.decision_values)
+    rows_of: dict[str, list[int]] = {}
+    for row, group in enumerate(samples.groups.tolist()):
+        rows_of.setdefault(group, []).append(row)
     return {
-        str(group): {
-            "rows": int((samples.groups == group).sum()),
-            "error": float(wrong[samples.groups == group].mean()),
-        }
-        for group in sorted(set(samples.groups.tolist()))
+        str(group): {"rows": len(rows), "error": float(wrong[rows].mean())}
+        for group, rows in sorted(rows_of.items())
     }
 
 

@@ -3,12 +3,14 @@
 from span_hpo.io.atomic import write_text
 from span_hpo.io.encoding import Encoding, Samples, read_samples
 from span_hpo.io.libsvm_text import libsvm_entries, read_libsvm
+from span_hpo.io.numbering import Numbering
 from span_hpo.io.predictor import Predictor
 from span_hpo.io.scaling import Scaling
 from span_hpo.io.tables import Table, category_text, file_format, read_table
 
 __all__ = [
     "Encoding",
+    "Numbering",
     "Predictor",
     "Samples",
     "Scaling",

@@ -25,10 +25,20 @@ def write_text(path: str | Path, text: str) -> None:
     path = Path(path).resolve()
     if path.exists() and not path.is_file():
         raise FileExistsError(errno.EEXIST, "it exists and is not a file", str(path))
+    try:
+        _write_in_one_step(path, text)
+    except OSError as error:  # name the file itself, not the draft
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _write_in_one_step(path: Path, text: str) -> None:
+    """Write a draft beside the file, and put it in the place of the file."""
     handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with open(handle, "w", encoding="utf-8") as file:
             file.write(text)
+            file.flush()
+            os.fsync(file.fileno())  # or a crash of the system could leave an empty file
         if path.exists():
             shutil.copymode(path, draft)
         else:

@@ -8,14 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from span_hpo.io.libsvm_text import read_libsvm
+from span_hpo.io.numbering import Numbering, on_used_columns
 from span_hpo.io.tables import Table, file_format, listed, read_table, shown_cell
-from span_hpo.runtime import ArgumentError, Array, FloatArray
+from span_hpo.runtime import ArgumentError, Array, FloatArray, IndexArray
 
 _MOST_CATEGORIES = 100  # largest number of categories in a column; more of them look like names
 _MOST_CLASSES = 100  # largest number of classes among the labels
-_FORMATTED = re.compile(r"[-+]?[\d.,' ]*\d[\d.,' ]*%?")  # formatted numbers, such as 0,5 or 12%
+_MOST_DENSE = 2**24  # entries above which features are sparse if most of them are zeros of texts
+_SPARSE_SHARE = 0.25  # share of columns among the features below which most of these are zeros
+_FORMATTED = re.compile(r"[-+]?(?=\D*\d)[\d.,' ]+%?")  # formatted numbers, such as 0,5 or 12%
 
 
 @dataclass(frozen=True)
@@ -41,12 +45,11 @@ class EncodedColumn:
             return [self.name]
         return [f"{self.name}={category}" for category in self.categories]
 
-    def features(self, table: Table) -> FloatArray:
-        """Return the features of all rows, shape (l, n); see `Encoding.encoded`."""
-        if self.categories is None:
-            return table.numbers(self.name)[:, None]
-        texts = np.array(table.texts(self.name), dtype=object)
-        unknown = sorted(set(texts) - set(self.categories))
+    def codes(self, table: Table) -> IndexArray:
+        """Return the position of each row's text in `categories`, or -1 if it is not there."""
+        place = {text: code for code, text in enumerate(self.categories or ())}
+        texts = table.texts(self.name)
+        unknown = sorted(set(texts) - set(place))
         if unknown:
             shown = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
             warnings.warn(
@@ -54,7 +57,7 @@ class EncodedColumn:
                 f"the training rows: {shown}.",
                 stacklevel=3,
             )
-        return np.column_stack([texts == category for category in self.categories]).astype(float)
+        return np.array([place.get(text, -1) for text in texts], dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -77,11 +80,16 @@ class Encoding:
         """Names of all features, in their order."""
         return [name for column in self.features for name in column.feature_names]
 
-    def encoded(self, table: Table) -> FloatArray:
+    def encoded(self, table: Table) -> Any:
         """Return the features of all rows, shape (l, d).
 
         A category that does not occur in the training rows is encoded as 0 in all features of its
         column, and a warning is issued.
+
+        Returns
+        -------
+        An array; or, if it would be large and consist mostly of the zeros of categories, sparse
+        rows.
 
         Raises
         ------
@@ -94,7 +102,35 @@ class Encoding:
                 f"{table.source} must have the columns {listed(missing)}, got "
                 f"{listed(table.columns)}."
             )
-        return np.hstack([column.features(table) for column in self.features])
+        sizes = [1 if c.categories is None else len(c.categories) for c in self.features]
+        starts = np.cumsum([0, *sizes]).tolist()
+        shape = (len(table), starts[-1])
+        if shape[0] * shape[1] > _MOST_DENSE and len(sizes) < _SPARSE_SHARE * shape[1]:
+            return self._encoded_sparse(table, starts, shape)
+        features = np.zeros(shape)
+        for column, start in zip(self.features, starts, strict=False):
+            if column.categories is None:
+                features[:, start] = table.numbers(column.name)
+            else:
+                codes = column.codes(table)
+                known = np.flatnonzero(codes >= 0)
+                features[known, start + codes[known]] = 1.0
+        return features
+
+    def _encoded_sparse(self, table: Table, starts: list[int], shape: tuple[int, int]) -> Any:
+        """Return the features of all rows as sparse rows, which have one entry in each column."""
+        values = np.ones((shape[0], len(self.features)))
+        places = np.empty(values.shape, dtype=np.int64)
+        for j, (column, start) in enumerate(zip(self.features, starts, strict=False)):
+            if column.categories is None:
+                values[:, j], places[:, j] = table.numbers(column.name), start
+            else:
+                codes = column.codes(table)
+                values[:, j], places[:, j] = codes >= 0, start + np.maximum(codes, 0)
+        ends = np.arange(shape[0] + 1) * len(self.features)
+        features = sparse.csr_array((values.ravel(), places.ravel(), ends), shape=shape)
+        features.eliminate_zeros()
+        return features
 
     def content(self) -> dict[str, Any]:
         """Return the encoding as a mapping that JSON can hold."""
@@ -107,16 +143,17 @@ class Encoding:
 
     @classmethod
     def of_content(cls, content: Mapping[str, Any]) -> "Encoding":
-        """Return the encoding that `content` has written; anything else raises an exception."""
-        features = []
-        for column in content["features"]:
-            categories = column.get("categories")
-            if categories is not None:
-                if not categories or not all(isinstance(text, str) for text in categories):
-                    raise ValueError(f"categories of {column['name']!r} must be texts")
-                categories = tuple(categories)
-            features.append(EncodedColumn(str(column["name"]), categories))
-        return cls(str(content["target"]), tuple(features))
+        """Return the encoding that `content` has written and a schema has checked."""
+        return cls(
+            content["target"],
+            tuple(
+                EncodedColumn(
+                    column["name"],
+                    None if column.get("categories") is None else tuple(column["categories"]),
+                )
+                for column in content["features"]
+            ),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +175,8 @@ class Samples:
         named columns.
     lines
         Line number of each row in a CSV file, or None.
+    numbering
+        Which of many numbered features have a column in `X`, or None if all of them have.
     """
 
     X: Any
@@ -146,6 +185,13 @@ class Samples:
     groups: Array | None = None
     columns: Encoding | None = None
     lines: Sequence[int] | None = None
+    numbering: Numbering | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, with those that have no column."""
+        count: int = self.X.shape[1]
+        return count if self.numbering is None else self.numbering.count
 
 
 def read_samples(
@@ -191,18 +237,20 @@ def read_samples(
     }
     if file_format(path) == "libsvm":
         _check_no_roles(roles)
-        X, y = read_libsvm(path)
-        return Samples(X, _checked_labels(y, f"labels of {path}"))
+        return _numbered_samples(path)
     table = read_table(path)
     if target is None:
         raise ArgumentError(
             "target", f"must name the column with the labels, one of {listed(table.columns)}."
         )
     _check_roles(table, roles)
-    other = [name for name in (target, score, group, *drop) if name is not None]
+    other = dict.fromkeys(name for name in (target, score, group, *drop) if name is not None)
+    categories = set(category)
     y = _checked_labels(table.labels(target), f"column {target!r} of {table.source}")
     features = [
-        _fitted_column(table, name, name in category) for name in table.columns if name not in other
+        _fitted_column(table, name, name in categories)
+        for name in table.columns
+        if name not in other
     ]
     if not features:
         raise ValueError(
@@ -217,6 +265,18 @@ def read_samples(
         columns,
         table.lines,
     )
+
+
+def _numbered_samples(path: str | Path) -> Samples:
+    """Read training rows in LIBSVM's format, without columns for features that no row uses."""
+    X, y = read_libsvm(path)
+    labels = _checked_labels(y, f"labels of {path}")
+    if not sparse.issparse(X):
+        return Samples(X, labels)
+    (used,), features = on_used_columns(X)
+    if used.shape == X.shape:
+        return Samples(used, labels)
+    return Samples(used, labels, numbering=Numbering(features, X.shape[1]))
 
 
 def _check_no_roles(roles: Mapping[str, Sequence[str]]) -> None:
@@ -288,6 +348,6 @@ def _checked_labels(labels: Array, what: str) -> Array:
     if not 2 <= len(classes) <= _MOST_CLASSES:
         raise ValueError(
             f"{what} must hold from 2 to {_MOST_CLASSES} classes, got {len(classes)}, the first of "
-            f"which is {classes.tolist()[0]!r}."
+            f"which is {shown_cell(classes.tolist()[0])}."
         )
     return labels

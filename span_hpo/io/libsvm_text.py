@@ -12,13 +12,16 @@ import numpy as np
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
-from span_hpo.io.tables import opened, shown_cell, whole_labels
+from span_hpo.io.numbering import LARGEST_NUMBER, is_dense
+from span_hpo.io.tables import shown_cell, whole_labels
+from span_hpo.io.unpacking import opened
 from span_hpo.kernels import LIBSVM_KERNELS
-from span_hpo.runtime import Array, FloatArray
+from span_hpo.runtime import Array
 
-_MOST_ENTRIES = 10**9  # largest number of entries of all support vectors that is accepted
-_MOST_FEATURES = 10**7  # largest number of a feature that is accepted
-_DENSE_SHARE = 0.25  # share of nonzero entries from which features are kept as a dense array
+_MOST_FEATURES = 10**7  # largest number of a feature that is accepted in rows
+_LONGEST_REASON = 200  # characters of a reason, which may quote a part of the file
+_LONGEST_LINE = 10**6  # bytes of a line in which a fault is looked for
+_WANTED = "must hold a label and features such as 3:0.5, in increasing order and numbered from 1"
 _LIBSVM_LINE = re.compile(r"[^\s:]+(\s+[^\s:]+:[^\s:]+)*\s*$")
 
 
@@ -87,8 +90,10 @@ def _numbers(
     kernel: str, header: dict[str, str], lines: Iterator[str], n_features: int | None
 ) -> dict[str, Any]:
     """Return the numbers in a header and in the lines of its support vectors."""
-    labels = np.array([int(label) for label in header["label"].split()])
+    labels = _whole_numbers(header["label"])
     rows = [_support_vector(line, len(labels) - 1) for line in lines if line.strip()]
+    if len(labels) < 2:
+        raise ValueError(f"it has {len(labels)} of two or more labels")
     if len(rows) != int(header["total_sv"]):
         raise ValueError(f"it holds {len(rows)} of {header['total_sv']} support vectors")
     if len(labels) != int(header["nr_class"]):
@@ -98,16 +103,26 @@ def _numbers(
             name: float(header[name]) for name in LIBSVM_KERNELS[kernel].parameter_names()
         },
         "labels": labels,
-        "support_vectors": _dense([entries for _, entries in rows], n_features),
-        "n_support": np.array([int(count) for count in header["nr_sv"].split()]),
+        "support_vectors": _vectors([entries for _, entries in rows], n_features),
+        "n_support": _whole_numbers(header["nr_sv"]),
         "coefficients": -np.array([coefficients for coefficients, _ in rows]).T,
         "offsets": np.array([float(rho) for rho in header["rho"].split()]),
     }
 
 
+def _whole_numbers(text: str) -> Array:
+    """Return the whole numbers in a line, which LIBSVM's programs read as an int."""
+    numbers = [int(word) for word in text.split()]
+    if any(abs(number) > LARGEST_NUMBER for number in numbers):
+        raise ValueError(f"it has numbers above {LARGEST_NUMBER} in {shown_cell(text)}")
+    return np.array(numbers, dtype=np.int64)
+
+
 def damaged_model(source: str, fault: Exception) -> ValueError:
     """Return the error that reports a damaged model file."""
-    return ValueError(f"{source} must be a whole LIBSVM model, got a damaged one: {fault}.")
+    reason = str(fault)
+    shown = reason if len(reason) <= _LONGEST_REASON else reason[:_LONGEST_REASON] + "..."
+    return ValueError(f"{source} must be a whole LIBSVM model, got a damaged one: {shown}.")
 
 
 def _header(lines: Iterator[str], source: str) -> dict[str, str]:
@@ -145,16 +160,18 @@ def _support_vector(line: str, count: int) -> tuple[list[float], dict[int, float
     return coefficients, by_feature
 
 
-def _dense(rows: list[dict[int, float]], n_features: int | None) -> FloatArray:
-    """Return the entries of support vectors as a dense array."""
-    used = max([0, *(j for entries in rows for j in entries)])
+def _vectors(rows: list[dict[int, float]], n_features: int | None) -> Any:
+    """Return the entries of support vectors as an array, or sparse if most of it would be 0."""
+    used = max((j for entries in rows for j in entries), default=0)
     width = used if n_features is None else n_features
-    if not used <= width <= _MOST_ENTRIES // max(1, len(rows)):
+    if not used <= width <= LARGEST_NUMBER:
         raise ValueError(f"its support vectors use {used} features where {width} are wanted")
-    vectors = np.zeros((len(rows), width))
-    for i, entries in enumerate(rows):
-        vectors[i, [j - 1 for j in entries]] = list(entries.values())
-    return vectors
+    sizes = [len(entries) for entries in rows]
+    columns = np.array([j - 1 for entries in rows for j in entries], dtype=np.int64)
+    values = np.array([value for entries in rows for value in entries.values()], dtype=float)
+    vectors = sparse.csr_array((values, columns, np.cumsum([0, *sizes])), shape=(len(rows), width))
+    vectors.sort_indices()
+    return vectors.toarray() if is_dense(vectors) else vectors
 
 
 def read_libsvm(path: str | Path, n_features: int | None = None) -> tuple[Any, Array]:
@@ -178,10 +195,11 @@ def read_libsvm(path: str | Path, n_features: int | None = None) -> tuple[Any, A
     ValueError, OSError
         If the file cannot be read, or is not in LIBSVM's format.
     """
-    with opened(Path(path), "rb") as file:
+    with opened(Path(path)) as file:
         content = file.read()
-    if not content.strip():
+    if not content or content.isspace():
         raise ValueError(f"{path} must hold rows, got an empty file.")
+    _check_long_lines(content, path)
     try:
         X, y = load_svmlight_file(BytesIO(content), zero_based=False)
     except (ValueError, OverflowError, MemoryError) as error:
@@ -196,18 +214,42 @@ def read_libsvm(path: str | Path, n_features: int | None = None) -> tuple[Any, A
         X.resize(X.shape[0], max(n_features, X.shape[1]))
     elif X.nnz == 0:
         raise ValueError(f"{path} must have a feature, got only labels.")
-    dense = X.nnz >= _DENSE_SHARE * X.shape[0] * X.shape[1]
-    return (X.toarray() if dense else X), whole_labels(y)
+    return (X.toarray() if is_dense(X) else X), whole_labels(y)
+
+
+def _check_long_lines(content: bytes, path: str | Path) -> None:
+    """Raise if a long line is wrong at its beginning, before it is split into words."""
+    start = 0
+    while len(content) - start > _LONGEST_LINE:
+        end = content.rfind(b"\n", start, start + _LONGEST_LINE)
+        if end < 0:
+            text = _text_of(content[start : start + _LONGEST_LINE + 1])
+            if text and not _is_libsvm_line(text):
+                raise ValueError(_wrong_line(content.count(b"\n", 0, start) + 1, path, text))
+            end = content.find(b"\n", start)
+            if end < 0:
+                return
+        start = end + 1
 
 
 def _libsvm_fault(content: bytes, path: str | Path, error: Exception | None) -> str:
     """Return a message that names the first wrong line of a LIBSVM file."""
-    wanted = "must hold a label and features such as 3:0.5, numbered from 1"
-    for number, line in enumerate(content.splitlines(), start=1):
-        text = line.decode("utf-8", "replace").partition("#")[0].strip()
+    for number, line in enumerate(BytesIO(content), start=1):
+        text = _text_of(line)
         if text and not _is_libsvm_line(text):
-            return f"line {number} of {path} {wanted}, got {shown_cell(text)}."
-    return f"{path} {wanted}, in every line, got other text: {error}."
+            return _wrong_line(number, path, text)
+    return f"{path} {_WANTED}, in every line, got other text: {error}."
+
+
+def _wrong_line(number: int, path: str | Path, text: str) -> str:
+    return f"line {number} of {path} {_WANTED}, got {shown_cell(text)}."
+
+
+def _text_of(line: bytes) -> str:
+    """Return a line without its comment; only its beginning, up to a whole word, if it is long."""
+    if len(line) > _LONGEST_LINE:
+        line = line[:_LONGEST_LINE].rpartition(b" ")[0] or line[:_LONGEST_LINE]
+    return line.decode("utf-8", "replace").partition("#")[0].strip()
 
 
 def _is_libsvm_line(text: str) -> bool:
@@ -217,8 +259,8 @@ def _is_libsvm_line(text: str) -> bool:
     pairs = [entry.split(":") for entry in entries if not entry.startswith("qid:")]
     try:
         numbers = [float(label), *(float(value) for _, value in pairs)]
-        return min([1, *(int(index) for index, _ in pairs)]) >= 1 and all(
-            map(math.isfinite, numbers)
-        )
+        indices = [0, *(int(index) for index, _ in pairs)]
+        is_ordered = all(before < after for before, after in pairwise(indices))
+        return is_ordered and all(map(math.isfinite, numbers))
     except ValueError:
         return False

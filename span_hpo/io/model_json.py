@@ -1,9 +1,19 @@
-"""Convert the parts of a model to values that JSON can hold, and back."""
+"""Convert a model to values that JSON can hold, and back; `MODEL` describes every field."""
 
+import json
+import re
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+
+from span_hpo.io import schema
+from span_hpo.io.numbering import LARGEST_NUMBER
+from span_hpo.kernels import LIBSVM_KERNELS
+
+FORMAT = "span_hpo model"
+VERSION = 1
+_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")  # may stand for a character that is no text
 
 
 def written_vectors(vectors: Any) -> Any:
@@ -18,20 +28,101 @@ def written_vectors(vectors: Any) -> Any:
     }
 
 
-def read_vectors(content: Any) -> Any:
+def read_vectors(content: Any, place: str = "support_vectors") -> Any:
     """Return the support vectors that `written_vectors` has written, or raise a ValueError."""
     if not isinstance(content, dict):
-        return np.array(content, dtype=float)
-    vectors = sparse.csr_array(
-        (
-            np.array(content["values"], dtype=float),
-            np.array(content["features"], dtype=int),
-            np.array(content["starts"], dtype=int),
-        ),
-        shape=tuple(content["shape"]),
+        return schema.rows_of_numbers(content, place)
+    parts = _SPARSE(content, place)
+    starts, features, values = (parts[name] for name in ("starts", "features", "values"))
+    shape = tuple(parts["shape"])
+    fits = (
+        len(starts) == shape[0] + 1
+        and starts[0] == 0
+        and starts[-1] == len(features) == len(values)
+        and (np.diff(starts) >= 0).all()
+        and features.max(initial=-1) < shape[1]
     )
-    vectors.check_format(full_check=True)
+    if not fits:
+        raise ValueError(f"the parts of `{place}` must fit together, got others")
+    vectors = sparse.csr_array((values, features, starts), shape=shape)
+    vectors.sum_duplicates()
     return vectors
+
+
+_SPARSE = schema.record(
+    {
+        "shape": schema.list_of(schema.whole(LARGEST_NUMBER), at_least=2, at_most=2),
+        "starts": schema.whole_numbers,
+        "features": schema.whole_numbers,
+        "values": schema.numbers,
+    }
+)
+_COLUMN = schema.record({"name": schema.text}, {"categories": schema.different_texts})
+MODEL = schema.record(
+    {
+        "kernel": schema.one_of(sorted(LIBSVM_KERNELS)),
+        "kernel_parameters": schema.mapping_of(schema.number),
+        "parameters": schema.mapping_of(schema.plain),
+        "labels": schema.labels,
+        "n_support": schema.whole_numbers,
+        "offsets": schema.numbers,
+        "coefficients": schema.rows_of_numbers,
+        "support_vectors": read_vectors,
+    },
+    {
+        "scaling": schema.record(
+            {"shift": schema.numbers, "factor": schema.numbers},
+            {"features": schema.whole_numbers},
+        ),
+        "sigmoids": schema.list_of(schema.list_of(schema.number, at_least=2, at_most=2)),
+        "columns": schema.record(
+            {"target": schema.text, "features": schema.list_of(_COLUMN, at_least=1)}
+        ),
+    },
+)
+
+
+def read_content(text: str, source: str) -> dict[str, Any]:
+    """Return the fields of `MODEL` that a file holds, each in its final form.
+
+    Messages name the file `source`.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, or does not hold a model.
+    """
+    try:
+        content = json.loads(text, parse_constant=_refused, object_pairs_hook=_without_repetition)
+        if _HALF_CHARACTER.search(text):
+            json.dumps(content, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{source} must be a model in JSON, got a damaged file: {error}."
+        ) from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(
+            f"{source} must be a model that Predictor.save has written, got other JSON."
+        )
+    version = content.get("version")
+    if type(version) is not int or version != VERSION:
+        fault = schema.wrong("version", str(VERSION), version)
+        raise ValueError(f"{source} must have version {VERSION} of the format: {fault}.")
+    try:
+        found: dict[str, Any] = MODEL(content, "")
+    except ValueError as error:
+        raise damaged_json(source, error) from error
+    return found
+
+
+def not_json(source: str, fault: Exception) -> ValueError:
+    """Return the error that reports a file that is not JSON."""
+    return ValueError(f"{source} must be a model in JSON, got a damaged file: {fault}.")
+
+
+def damaged_json(source: str, fault: Exception) -> ValueError:
+    """Return the error that reports a model in JSON with a wrong or missing field."""
+    return ValueError(f"{source} must hold a whole model, got a damaged one: {fault}.")
 
 
 def plain_number(value: Any) -> Any:
@@ -39,3 +130,16 @@ def plain_number(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"`parameters` and labels must be numbers or text, got {type(value).__name__}.")
+
+
+def _refused(name: str) -> Any:
+    """Refuse NaN and Infinity, which Python reads although JSON does not have them."""
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, or raise if a name occurs twice, so that it has two values."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name occurs twice in an object")
+    return found

@@ -1,7 +1,6 @@
 """Keep a fitted model in a file, as JSON or in LIBSVM's text format, without pickle."""
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,16 +14,23 @@ from span_hpo.calibration import PlattSigmoid, class_probabilities
 from span_hpo.io.atomic import write_text
 from span_hpo.io.encoding import Encoding
 from span_hpo.io.libsvm_text import damaged_model, model_parts, model_text
-from span_hpo.io.model_json import plain_number, read_vectors, written_vectors
+from span_hpo.io.model_json import (
+    FORMAT,
+    VERSION,
+    damaged_json,
+    not_json,
+    plain_number,
+    read_content,
+    written_vectors,
+)
+from span_hpo.io.numbering import Numbering, is_dense, on_used_columns
 from span_hpo.io.scaling import Scaling, scaling_of
 from span_hpo.io.tables import Table
 from span_hpo.kernels import LIBSVM_KERNELS
 from span_hpo.runtime import Array, FloatArray, IndexArray
 from span_hpo.solver import n_pairs_of, pairs_of, voted
 
-FORMAT = "span_hpo model"
-VERSION = 1
-_PREDICTED_AT_ONCE = 2**24  # largest number of kernel values that a prediction holds at a time
+_PREDICTED_AT_ONCE = 2**22  # largest number of kernel values or features that are held at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +169,10 @@ class Predictor:
         ValueError, TypeError
             If these are not the features or the columns of the model.
         """
+        return self._scaled(self._encoded(X))
+
+    def _encoded(self, X: Any) -> Any:
+        """Return the rows of numbers that `X` stands for, before scaling."""
         wanted = self.support_vectors.shape[1]
         rows: Any = X
         if self.columns is not None and not isinstance(X, Table) and hasattr(X, "keys"):
@@ -176,14 +186,10 @@ class Predictor:
             rows = self.columns.encoded(rows)
         if len(np.shape(rows)) != 2 or np.shape(rows)[1] != wanted:
             raise ValueError(f"`X` must have shape (rows, {wanted}), got {np.shape(rows)}.")
-        if sparse.issparse(rows) and self.scaling is not None and not self.scaling.shift.any():
-            return sparse.csr_array(rows.multiply(self.scaling.factor[None, :]))
-        if sparse.issparse(rows) and self.scaling is None:
-            return rows
-        features = np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=float)
-        if self.scaling is None:
-            return features
-        return (features - self.scaling.shift) * self.scaling.factor
+        return sparse.csr_array(rows) if sparse.issparse(rows) else np.asarray(rows, dtype=float)
+
+    def _scaled(self, rows: Any) -> Any:
+        return rows if self.scaling is None else self.scaling.scaled(rows)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return decision values, shape (l,) for two classes, else one column for each pair.
@@ -193,20 +199,28 @@ class Predictor:
         X
             Features before scaling, or a table; see `features`.
         """
-        features = self.features(X)
-        step = max(1, _PREDICTED_AT_ONCE // self.support_vectors.shape[0])
+        rows = self._encoded(X)
+        n, d = self.support_vectors.shape
+        stays_sparse = self.scaling is None or self.scaling.keeps_zeros
+        step = max(1, _PREDICTED_AT_ONCE // (n if stays_sparse else max(n, d)))
         blocks = [
-            self._values(features[first : first + step])
-            for first in range(0, features.shape[0], step)
+            self._values(self._scaled(rows[first : first + step]))
+            for first in range(0, rows.shape[0], step)
         ]
         values = np.concatenate(blocks) if blocks else np.empty((0, len(self.offsets)))
         return values[:, 0] if values.shape[1] == 1 else values
 
     def _values(self, features: Any) -> FloatArray:
         """Return the decision values of scaled features, one column for each pair of classes."""
-        K = pairwise_kernels(
-            features, self.support_vectors, metric=self.kernel, **self.kernel_parameters
-        )
+        if not np.isfinite(features.data if sparse.issparse(features) else features).all():
+            raise ValueError(
+                "`X` must hold finite numbers like those of the training rows, got others or much "
+                "larger ones, which are not finite after scaling."
+            )
+        vectors = self.support_vectors
+        if sparse.issparse(features) and sparse.issparse(vectors):
+            (features, vectors), _ = on_used_columns(features, vectors)
+        K = pairwise_kernels(features, vectors, metric=self.kernel, **self.kernel_parameters)
         ends = np.concatenate([[0], np.cumsum(self.n_support)])
         values = np.empty((K.shape[0], len(self.offsets)))
         for column, (first, second) in enumerate(pairs_of(len(self.labels))):
@@ -271,7 +285,12 @@ class Predictor:
             else {
                 "shift": self.scaling.shift.tolist(),
                 "factor": self.scaling.factor.tolist(),
-            },
+            }
+            | (
+                {}
+                if self.scaling.features is None
+                else {"features": self.scaling.features.tolist()}
+            ),
             "sigmoids": None
             if self.sigmoids is None
             else [[float(sigmoid.slope), float(sigmoid.offset)] for sigmoid in self.sigmoids],
@@ -289,58 +308,42 @@ class Predictor:
             If the file is damaged, or does not hold a model.
         """
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ValueError(
-                f"{path} must be a model in JSON, got a damaged file: {error}."
-            ) from error
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise ValueError(
-                f"{path} must be a model that Predictor.save has written, got other JSON."
-            )
-        if content.get("version") != VERSION:
-            raise ValueError(
-                f"{path} must have version {VERSION} of the format, got {content.get('version')!r}."
-            )
+            text = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise not_json(str(path), error) from error
+        content = read_content(text, str(path))
+        scaling, sigmoids, columns = (
+            content.pop(name) for name in ("scaling", "sigmoids", "columns")
+        )
         try:
-            scaling, sigmoids, columns = (
-                content.get(name) for name in ("scaling", "sigmoids", "columns")
-            )
             model = cls(
-                kernel=str(content["kernel"]),
-                kernel_parameters={
-                    name: float(value) for name, value in content["kernel_parameters"].items()
-                },
-                labels=np.array(content["labels"]),
-                support_vectors=read_vectors(content["support_vectors"]),
-                n_support=np.array(content["n_support"], dtype=int),
-                coefficients=np.array(content["coefficients"], dtype=float),
-                offsets=np.array(content["offsets"], dtype=float),
-                parameters=content["parameters"],
-                scaling=None
-                if scaling is None
-                else Scaling(
-                    np.array(scaling["shift"], dtype=float),
-                    np.array(scaling["factor"], dtype=float),
-                ),
+                **content,
+                scaling=None if scaling is None else Scaling(**scaling),
                 sigmoids=None
                 if sigmoids is None
-                else tuple(PlattSigmoid(float(slope), float(offset)) for slope, offset in sigmoids),
+                else tuple(PlattSigmoid(slope, offset) for slope, offset in sigmoids),
                 columns=None if columns is None else Encoding.of_content(columns),
             )
             _check(model)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise ValueError(
-                f"{path} must hold a whole model, got a damaged one: {error}."
-            ) from error
+        except ValueError as error:
+            raise damaged_json(str(path), error) from error
         return model
 
     def widened(self, n_features: int) -> "Predictor":
         """Return the model for more features, which are 0 in all of its support vectors."""
-        vectors = sparse.csr_array(self.support_vectors)
+        vectors = sparse.csr_array(self.support_vectors, copy=True)
         vectors.resize(vectors.shape[0], n_features)
-        is_sparse = sparse.issparse(self.support_vectors)
-        return replace(self, support_vectors=vectors if is_sparse else vectors.toarray())
+        keeps_form = is_dense(vectors) and not sparse.issparse(self.support_vectors)
+        return replace(self, support_vectors=vectors.toarray() if keeps_form else vectors)
+
+    def spread(self, numbering: Numbering) -> "Predictor":
+        """Return the model for all features of a numbering whose columns it was fitted to."""
+        scaling = self.scaling
+        if scaling is not None:
+            scaling = replace(scaling, features=numbering.features)
+        return replace(
+            self, support_vectors=numbering.spread(self.support_vectors), scaling=scaling
+        )
 
     @property
     def libsvm_labels(self) -> IndexArray:
@@ -390,36 +393,39 @@ def _check(model: Predictor) -> None:
     """Raise if the parts of a model do not fit together."""
     k = len(model.labels)
     n, d = model.support_vectors.shape
-    kernel = LIBSVM_KERNELS.get(model.kernel)
+    counts = model.n_support.tolist()
+    kernel = LIBSVM_KERNELS[model.kernel]
     parts = {
-        "kernel": (kernel is not None, True),
-        "kernel_parameters": (
-            set(model.kernel_parameters),
-            set() if kernel is None else set(kernel.parameter_names()),
-        ),
+        "kernel_parameters": (sorted(model.kernel_parameters), sorted(kernel.parameter_names())),
         "labels": (len(set(model.labels.tolist())), k),
-        "n_support": (
-            (model.n_support.shape, int(model.n_support.sum()), bool((model.n_support > 0).all())),
-            ((k,), n, True),
-        ),
+        "n_support": ((len(counts), sum(counts), min(counts, default=0) > 0), (k, n, True)),
         "coefficients": (model.coefficients.shape, (k - 1, n)),
         "offsets": (model.offsets.shape, (n_pairs_of(k),)),
     }
-    vectors = model.support_vectors
-    numbers = [vectors.data if sparse.issparse(vectors) else vectors]
-    numbers += [model.coefficients, model.offsets]
     if model.scaling is not None:
-        parts["scaling"] = (model.scaling.shift.shape, model.scaling.factor.shape), ((d,), (d,))
-        numbers += [model.scaling.shift, model.scaling.factor]
+        parts["scaling"] = _shape_of_scaling(model.scaling, d)
     if model.sigmoids is not None:
         parts["sigmoids"] = len(model.sigmoids), n_pairs_of(k)
-        numbers.append(np.array([(s.slope, s.offset) for s in model.sigmoids]))
     if model.columns is not None:
         parts["columns"] = len(model.columns.feature_names), d
     for name, (got, want) in parts.items():
         if got != want:
             raise ValueError(f"`{name}` must be {want}, got {got}")
+    vectors = model.support_vectors
+    numbers = [vectors.data if sparse.issparse(vectors) else vectors]
+    numbers += [model.coefficients, model.offsets, list(model.kernel_parameters.values())]
     if not all(np.isfinite(part).all() for part in numbers):
         raise ValueError("all numbers must be finite")
-    if not all(math.isfinite(value) for value in model.kernel_parameters.values()):
-        raise ValueError("kernel parameters must be finite")
+
+
+def _shape_of_scaling(scaling: Scaling, d: int) -> tuple[Any, Any]:
+    """Return the shape of a scaling and the shape that it must have for d features."""
+    got, count = (len(scaling.shift), len(scaling.factor)), d
+    if scaling.features is not None:
+        features = scaling.features
+        count = len(features)
+        if not ((np.diff(features) > 0).all() and features.max(initial=-1) < d):
+            raise ValueError(f"`scaling.features` must be increasing numbers from 0 to {d - 1}")
+        if not scaling.keeps_zeros:
+            raise ValueError("`scaling.shift` must be 0 if not all features are scaled")
+    return got, (count, count)

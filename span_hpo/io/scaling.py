@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from span_hpo.runtime import FloatArray
+from span_hpo.runtime import FloatArray, IndexArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,6 +19,10 @@ class Scaling:
         Number that is subtracted from each feature, shape (d,).
     factor
         Number by which each shifted feature is multiplied, shape (d,).
+    features
+        Features that are scaled, in increasing order and counted from 0, shape (d,), if there are
+        others, which stay as they are; None if all features are scaled. Without the others, all
+        shifts must be 0, so that sparse rows stay sparse.
 
     Examples
     --------
@@ -30,6 +35,35 @@ class Scaling:
 
     shift: FloatArray
     factor: FloatArray
+    features: IndexArray | None = None
+
+    @property
+    def keeps_zeros(self) -> bool:
+        """Whether all shifts are 0, so that sparse rows stay sparse."""
+        return not self.shift.any()
+
+    def scaled(self, rows: Any) -> Any:
+        """Return scaled rows: sparse ones are sparse if the scaling keeps zeros.
+
+        Numbers that are too large for a float become infinite.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            if sparse.issparse(rows) and self.keeps_zeros:
+                found = sparse.csr_array(rows, dtype=float, copy=True)
+                found.data *= self._factors_of(found.indices)
+                return found
+            found = np.array(rows.toarray() if sparse.issparse(rows) else rows, dtype=float)
+            columns = slice(None) if self.features is None else self.features
+            found[:, columns] = (found[:, columns] - self.shift) * self.factor
+        return found
+
+    def _factors_of(self, columns: IndexArray) -> FloatArray:
+        """Return the factor of each of the given features."""
+        if self.features is None:
+            return self.factor[columns]
+        places = np.searchsorted(self.features, columns)
+        is_scaled = np.append(self.features, -1)[places] == columns
+        return np.where(is_scaled, np.append(self.factor, 1.0)[places], 1.0)
 
 
 def scaling_of(scaler: Any, count: int) -> Scaling:

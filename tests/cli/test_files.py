@@ -1,5 +1,10 @@
+import errno
+import gzip
+import io
 import json
+import os
 import re
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +12,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file, load_iris
 
 from span_hpo.cli import main
-from tests.cli.program import call, hashes, moons_table
+from tests.cli.program import call, hashes, moons_table, run
 from tests.problems import two_moons
 
 
@@ -83,6 +88,101 @@ def test_files_that_are_read_are_not_written(tmp_path, capsys):
         error = call(*arguments, capsys=capsys, code=2)
         assert "must be another file" in error
     assert hashes(tmp_path) == before
+
+
+def wide_rows():
+    """Return rows of which one has a feature with a large number, in LIBSVM's format."""
+    rng = np.random.default_rng(0)
+    lines = [
+        f"{1 - 2 * (i % 2)} 1:{i % 2 + rng.random():.3f} 3:{rng.random():.3f}" for i in range(20)
+    ]
+    return "\n".join([*lines, "1 1:0.5 9999999:2"]) + "\n"
+
+
+def test_features_that_no_row_uses_cost_nothing(tmp_path, capsys):
+    """A number of a feature in the millions changes neither memory, files nor answers."""
+    fixed = ("--C", 2, "--gamma", 1, "--scale", "minmax")
+    found = []
+    for name, last in (("narrow", 30), ("wide", 9_999_999)):
+        Path(name).write_text(wide_rows().replace("9999999", str(last)))
+        Path("new").write_text(f"1 1:1\n-1 1:0.5 2:3\n1 {last}:1\n-1 {last}:1 {last + 1}:5\n")
+        call("tune", name, *fixed, "--out", name, capsys=capsys)  # compiles at the first time
+        tracemalloc.start()
+        tuned = json.loads(
+            call("tune", name, *fixed, "--out", name, "--force", "--json", capsys=capsys)
+        )
+        models = [f"{name}.json", f"{name}.libsvm"]
+        values = [call("predict", model, "new", "--values", capsys=capsys) for model in models]
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+        tracemalloc.stop()
+        assert tuned["features"] == last
+        found.append((tuned["exact_error"], tuned["loo_error"], values))
+    assert found[0] == found[1]
+    assert sum(file.stat().st_size for file in tmp_path.glob("wide*")) < 10_000
+    svmutil = pytest.importorskip("libsvm.svmutil")
+    labels, rows = svmutil.svm_read_problem("new")
+    theirs, _, _ = svmutil.svm_predict(labels, rows, svmutil.svm_load_model("wide.libsvm"), "-q")
+    by_text = json.loads(call("predict", "wide.libsvm", "new", "--json", capsys=capsys))
+    assert by_text["prediction"] == theirs
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows", "rows.csv.gz", "rows.parquet"])
+def test_files_that_cannot_be_read_end_with_one_line(name, tmp_path, capsys, monkeypatch):
+    """A file that fails while it is read is named; one that disappears meanwhile is read."""
+    target = () if name == "rows" else ("--target", "label")
+    path = tmp_path / name
+    if name == "rows.parquet":
+        moons_table(40).to_parquet(path)
+    elif name != "rows.csv":
+        path.write_bytes(gzip.compress(b"x,label\n1,a\n2,b\n") if target else b"1 1:2\n-1 1:3\n")
+    real = Path.open
+
+    def opened(self, *arguments, **options):
+        file = real(self, *arguments, **options)
+        if self.name == name:
+            path.unlink()
+        return file
+
+    class Failing(io.RawIOBase):
+        def readable(self):
+            return True
+
+        def seekable(self):
+            return True
+
+        def readinto(self, buffer):
+            raise OSError(errno.EIO, "Input/output error")
+
+        def seek(self, *_):
+            raise OSError(errno.EIO, "Input/output error")
+
+    def failing(self, *arguments, **options):
+        wanted = self.name == name
+        return io.BufferedReader(Failing()) if wanted else real(self, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", failing)
+    error = call("loo", name, *target, capsys=capsys, code=2)
+    assert "Input/output error" in error
+    monkeypatch.setattr(Path, "open", opened)
+    # A file that is open stays until it has been read.
+    call("loo", name, *target, "--C", 1, "--gamma", 1, capsys=capsys)
+    monkeypatch.undo()
+    os.chdir(tmp_path)
+    assert f"{name}: No such file" in call("loo", name, *target, capsys=capsys, code=2)
+
+
+@pytest.mark.slow
+def test_bad_files_in_a_process(tmp_path):
+    """Bombs, half models and wide numbers end a process with one line and exit code 2."""
+    Path("bomb.csv.gz").write_bytes(gzip.compress(bytes(2**20)) * 2000)
+    error = run("tune", "bomb.csv.gz", "--target", "label", folder=tmp_path, code=2)
+    assert "SPAN_HPO_UNPACK_LIMIT" in error
+    Path("model.json").write_text(
+        '{"format": "span_hpo model", "version": 1, "kernel": [' + "[" * 99_999
+    )
+    assert "must be a model in JSON" in run(
+        "predict", "model.json", "rows.csv", folder=tmp_path, code=2
+    )
 
 
 def mutations(content, count, seed):

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_iris
 from sklearn.preprocessing import OneHotEncoder
 
@@ -141,3 +142,42 @@ def test_categories_survive_programs_that_read_csv(cells, tmp_path):
     frame = pd.read_csv(file)
     np.testing.assert_array_equal(samples.columns.encoded(Table.of(frame)), samples.X)
     assert samples.X.sum() == 6
+
+
+def test_large_encodings_are_sparse(tmp_path):
+    """Features that would be a large array of zeros are sparse, with the same entries."""
+    rng = np.random.default_rng(0)
+    cells = rng.integers(80, size=(3500, 70)).astype(str)
+    names = [f"c{j}" for j in range(70)]
+    table = Table({name: cells[:, j].astype(object) for j, name in enumerate(names)}, "rows")
+    known = tuple(str(j) for j in range(75))  # five categories are unknown
+    columns = Encoding("label", tuple(EncodedColumn(name, known) for name in names))
+    few = Table({name: column[:40] for name, column in table.columns.items()}, "rows")
+    with pytest.warns(UserWarning, match="do not occur in the training rows"):
+        found, dense = columns.encoded(table), columns.encoded(few)
+    assert sparse.issparse(found)
+    assert isinstance(dense, np.ndarray)
+    assert found.nnz == np.count_nonzero(np.isin(cells, known))
+    np.testing.assert_array_equal(found[:40].toarray(), dense)
+
+
+def test_long_texts_of_digits_are_read(tmp_path):
+    """A long text that almost looks like a formatted number is told apart in linear time."""
+    file = tmp_path / "rows.csv"
+    file.write_text("a,label\n" + "1.8 " * 30_000 + "x,u\ny,v\n")
+    assert len(read_samples(file, target="label").columns.feature_names) == 2
+    file.write_text("a,label\n" + "1.8 " * 30_000 + "%,u\n0'5,v\n")
+    with pytest.raises(ValueError, match="must be a number such as"):
+        read_samples(file, target="label")
+
+
+def test_features_that_no_row_uses_have_no_column(tmp_path):
+    """Sparse rows keep the used columns, and a numbering that says which these are."""
+    file = tmp_path / "rows"
+    file.write_text("1 2:1 9999999:2\n-1 5:1\n1 2:3\n")
+    samples = read_samples(file)
+    assert (samples.X.shape, samples.n_features) == ((3, 3), 9_999_999)
+    assert samples.numbering.features.tolist() == [1, 4, 9_999_998]
+    np.testing.assert_array_equal(samples.X.toarray(), [[1, 0, 2], [0, 1, 0], [3, 0, 0]])
+    file.write_text("1 1:1 2:2\n-1 1:3\n")
+    assert (read_samples(file).numbering, read_samples(file).n_features) == (None, 2)

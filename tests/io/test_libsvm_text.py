@@ -1,11 +1,16 @@
+import tracemalloc
+
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 from sklearn.preprocessing import MinMaxScaler
 
 from span_hpo import RBF, Predictor
 from span_hpo.io.libsvm_text import read_libsvm
 from tests.io.models import KERNELS, SETS, fitted, signed_values
+
+SMALL = 2_000_000  # bytes; a column for each feature would take gigabytes
 
 
 @pytest.mark.parametrize("which", SETS)
@@ -117,6 +122,8 @@ def test_libsvm_files(share, tmp_path):
         ("1 1:2\n-1 1:inf\n", "line 2 of .*"),
         ("1 1:2\nnan 1:1\n", "line 2 of .*"),
         ("1 1:2\n1 1\n", "line 2 of .*"),
+        ("1 1:2\n1 3:1 2:1\n", "line 2 of .* in increasing order"),
+        ("1 1:2\n1 3:1 3:1\n", "line 2 of .* in increasing order"),
         ("1 1:2\n1 99999999999999999999:1\n", "must .* numbered from 1"),
         ("1 1:2\n1 100000000:1\n", "from 1 to at most 10000000, got 100000000"),
         ("1\n-1\n", "must have a feature"),
@@ -129,3 +136,72 @@ def test_bad_libsvm_files_are_named(text, message, tmp_path):
     file.write_text(text)
     with pytest.raises(ValueError, match=message):
         read_libsvm(file)
+
+
+@pytest.mark.parametrize("last", [7, 499_999_999])
+def test_features_that_no_vector_uses_cost_nothing(last, tmp_path):
+    """A small model with a large number of a feature is small, and predicts by its formula."""
+    path = tmp_path / "model.txt"
+    path.write_text(
+        "svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0.25\n"
+        f"label 1 -1\nnr_sv 1 1\nSV\n1 1:1\n-1 {last}:1\n"
+    )
+    tracemalloc.start()
+    model = Predictor.load_libsvm(path)
+    rows = sparse.csr_array(([2.0, 1.0], ([0, 1], [2, last - 1])), shape=(3, last))
+    values = model.decision_function(rows)
+    model.save_libsvm(tmp_path / "again.txt")
+    model.save(tmp_path / "again.json")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # Squared distances to the two vectors, e_1 and e_last, are 5 and 5, 2 and 0, 1 and 1.
+    expected = [0.25, 0.25 - np.exp(-1.0) + 1, 0.25]
+    np.testing.assert_allclose(values, expected, atol=1e-12)
+    assert peak < SMALL
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 2000
+    loaded = Predictor.load(tmp_path / "again.json")
+    np.testing.assert_array_equal(loaded.decision_function(rows), values)
+
+
+@pytest.mark.parametrize("label", ["label 1", "label", "label 1 99999999999", "label 1 1"])
+def test_labels_of_a_model_are_two_or_more_numbers(label, tmp_path):
+    """One label, none, one beyond LIBSVM's numbers or one twice is refused."""
+    path = tmp_path / "model.txt"
+    count = len(label.split()) - 1
+    path.write_text(
+        f"svm_type c_svc\nkernel_type linear\nnr_class {count}\ntotal_sv 2\nrho 0\n"
+        f"{label}\nnr_sv 1 1\nSV\n1 1:1\n-1 1:2\n"
+    )
+    with pytest.raises(ValueError, match="must be a whole LIBSVM model, got a damaged one"):
+        Predictor.load_libsvm(path)
+
+
+def test_counts_that_overflow_are_refused(tmp_path):
+    """Numbers of support vectors whose sum wraps around 64 bits to the right one are wrong."""
+    path = tmp_path / "model.txt"
+    path.write_text(
+        "svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 2\nrho 0\nlabel 1 -1\n"
+        f"nr_sv {2**63} {2**63 + 2}\nSV\n1 1:1\n-1 1:2\n"
+    )
+    with pytest.raises(ValueError, match="numbers above 2147483647"):
+        Predictor.load_libsvm(path)
+
+
+def test_the_fault_of_a_long_line_is_found(tmp_path):
+    """A wrong word at the beginning of a long line is shown, without copies of the whole line."""
+    file = tmp_path / "rows"
+    file.write_text("1 1:1\n1 x" + " 1" * 5_000_000)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"line 2 of .* got '1 x 1 1"):
+        read_libsvm(file)
+    assert tracemalloc.get_traced_memory()[1] < 5 * file.stat().st_size
+    tracemalloc.stop()
+
+
+def test_long_lines_are_read(tmp_path):
+    """A line of many features, before and after others, is read like a short one."""
+    file = tmp_path / "rows"
+    long = " ".join(f"{j}:0.5" for j in range(1, 200_001))
+    file.write_text(f"1 1:1\n-1 {long}\n1 2:1\n1 {long} # a comment")
+    X, y = read_libsvm(file)
+    assert (X.shape, X.sum(), y.tolist()) == ((4, 200_000), 200_002.0, [1, -1, 1, 1])

@@ -1,10 +1,17 @@
+import copy
 import json
+import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.preprocessing import MinMaxScaler
 
-from span_hpo import Linear, Predictor
+from span_hpo import RBF, Linear, Predictor
+from span_hpo.calibration import PlattSigmoid
+from span_hpo.io import Encoding
+from span_hpo.io.encoding import EncodedColumn
 from span_hpo.io.model_json import plain_number, read_vectors, written_vectors
 from tests.io.models import fitted
 
@@ -70,3 +77,113 @@ def test_numbers_of_numpy_become_plain():
     assert json.loads(json.dumps({"C": np.int64(2)}, default=plain_number)) == {"C": 2}
     with pytest.raises(TypeError, match="must be numbers or text, got ndarray"):
         plain_number(np.ones(2))
+
+
+WRONG = [
+    *(None, True, -1, 0.5, 10**30, 10**400, "", "x", [], {}, [[]], [None], [True], ["x"]),
+    *([10**400], [[10**400]], [-1], [2**64], {"a": 10**400}, [1, [2]], {"shape": [2, 2]}),
+]
+
+
+def saved(tmp_path, which="three"):
+    """Return a path, and what the file of a model with all fields holds."""
+    X, _, model = fitted(RBF(gamma=0.7), which, 15)
+    sigmoids = [PlattSigmoid(1.0, 0.0)] * (3 if which == "three" else 1)
+    predictor = Predictor.from_svc(model, scaler=MinMaxScaler().fit(X), sigmoids=sigmoids)
+    columns = Encoding("label", tuple(EncodedColumn(f"x{j}") for j in range(X.shape[1])))
+    path = tmp_path / "model.json"
+    replace(predictor, columns=columns).save(path)
+    Predictor.load(path)
+    return path, json.loads(path.read_text())
+
+
+def fields(content):
+    """Yield the way to every named field, and to the first entry of every list."""
+    for key in content if isinstance(content, dict) else range(min(1, len(content))):
+        yield [key]
+        if isinstance(content[key], dict | list):
+            yield from ([key, *rest] for rest in fields(content[key]))
+
+
+def test_every_field_is_checked(tmp_path):
+    """No wrong value of any field raises anything but a ValueError that names the file."""
+    path, content = saved(tmp_path)
+    refused = 0
+    for way in fields(content):
+        for value in WRONG:
+            changed = copy.deepcopy(content)
+            owner = changed
+            for key in way[:-1]:
+                owner = owner[key]
+            owner[way[-1]] = value
+            path.write_text(json.dumps(changed))
+            try:
+                Predictor.load(path)
+            except ValueError as error:
+                assert str(path) in str(error)  # noqa: PT017  most values are refused, not all
+                refused += 1
+    assert refused > 0.8 * len(WRONG) * len(list(fields(content)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"version": 1', '"version": 1e999', "version 1 of the format"),
+        ('"version": 1', '"version": true', "version 1 of the format"),
+        ('"gamma": 0.7', '"gamma": NaN', "NaN is no number of JSON"),
+        ('"gamma": 0.7', '"gamma": Infinity', "Infinity is no number"),
+        ('"gamma": 0.7', '"gamma": 1e999', "`kernel_parameters.gamma` must be finite"),
+        ('"gamma": 0.7', '"gamma": 1' + "0" * 400, "`kernel_parameters.gamma` must be finite"),
+        ('"gamma": 0.7', '"gamma": 1' + "0" * 5000, "Exceeds the limit"),
+        ('"gamma": 0.7', '"gamma": 0.7, "gamma": 0.8', "a name occurs twice"),
+        ('"labels": [0', '"labels": [9223372036854775808', "`labels` must be whole numbers"),
+        ('"n_support": [', '"n_support": [1e999, ', "`n_support` must be a list of whole"),
+        ('"target": "label"', '"target": "\\ud800"', "can't encode"),
+        ('"parameters": {}', '"parameters": ' + "[" * 100_000, "recursion"),
+    ],
+)
+def test_numbers_and_names_that_json_can_hold_but_models_cannot(old, new, message, tmp_path):
+    """Numbers beyond a float or 64 bits, NaN, repeated names and half characters are refused."""
+    path, _ = saved(tmp_path)
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(ValueError, match=message):
+        Predictor.load(path)
+
+
+def test_wide_sparse_vectors_take_no_memory(tmp_path):
+    """Vectors with 600 million columns are as small as their entries, and predict the same."""
+    path, _ = saved(tmp_path, "two")
+    whole = json.loads(path.read_text()) | {"scaling": None, "columns": None}
+    n = len(whole["support_vectors"])
+    narrow = {"starts": list(range(n + 1)), "values": [1.0] * n}
+    found = []
+    for d in (n, 600_000_000):
+        features = [*range(n - 1), d - 1]
+        vectors = {"shape": [n, d], "features": features, **narrow}
+        path.write_text(json.dumps(whole | {"support_vectors": vectors}))
+        tracemalloc.start()
+        rows = sparse.csr_array(([2.0, 1.0], ([0, 1], [1, d - 1])), shape=(3, d))
+        found.append(Predictor.load(path).decision_function(rows))
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+        tracemalloc.stop()
+    np.testing.assert_array_equal(*found)
+
+
+def test_scaling_of_some_features_must_fit(tmp_path):
+    """Features that are scaled are increasing, not more than there are, and have no shifts."""
+    path, content = saved(tmp_path, "two")
+    d = len(content["scaling"]["shift"])
+    for scaling in (
+        {"shift": [0.0, 0.0], "factor": [1.0, 1.0], "features": [1, 1]},
+        {"shift": [0.0, 0.0], "factor": [1.0, 1.0], "features": [1, d]},
+        {"shift": [0.0, 1.0], "factor": [1.0, 1.0], "features": [1, 2]},
+        {"shift": [0.0], "factor": [1.0, 1.0], "features": [1, 2]},
+    ):
+        path.write_text(json.dumps(content | {"scaling": scaling}))
+        with pytest.raises(ValueError, match="`scaling"):
+            Predictor.load(path)
+    scaling = {"shift": [0.0, 0.0], "factor": [1.0, 2.0], "features": [1, 2]}
+    path.write_text(json.dumps(content | {"scaling": scaling}))
+    assert Predictor.load(path).scaling.features.tolist() == [1, 2]

@@ -1,10 +1,12 @@
 import json
 import os
+import tracemalloc
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_iris
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 from sklearn.svm import SVC
 
 from span_hpo import RBF, Linear, Predictor
@@ -130,3 +132,41 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(FileExistsError, match="not a file"):
         predictor.save(tmp_path / "pipe")
+
+
+def test_rows_that_overflow_when_scaled_are_refused():
+    """The error says what is wanted, before a kernel is computed."""
+    X, labels = load_iris(return_X_y=True)
+    scaler = MaxAbsScaler().fit(X * 1e-10)
+    predictor = Predictor.from_svc(SVC(gamma=0.5).fit(X, labels), scaler=scaler)
+    for rows in (np.full((1, 4), 1e300), sparse.csr_array(np.full((1, 4), 1e300))):
+        with pytest.raises(ValueError, match="must hold finite numbers like those of the training"):
+            predictor.predict(rows)
+
+
+def test_many_rows_are_predicted_in_blocks():
+    """Sparse rows that a scaling makes dense are never dense all at once."""
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 2000))
+    scaler = MinMaxScaler().fit(X)
+    model = SVC(kernel="linear").fit(scaler.transform(X), np.arange(40) % 2)
+    predictor = Predictor.from_svc(model, scaler=scaler)
+    rows = sparse.random_array((20_000, 2000), density=1e-4, rng=rng, format="csr")
+    tracemalloc.start()
+    values = predictor.decision_function(rows)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * 8 * 20_000 * 2000
+    few = rows[:50].toarray()
+    np.testing.assert_allclose(values[:50], predictor.decision_function(few), atol=1e-9)
+
+
+def test_rows_and_vectors_without_entries(tmp_path):
+    """The kernel of empty rows is that of zeros: 1 for rbf, so that the coefficients add up."""
+    path = tmp_path / "model"
+    path.write_text(
+        "svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0.25\n"
+        "label 1 -1\nnr_sv 1 1\nSV\n1\n-0.5\n"
+    )
+    model = Predictor.load_libsvm(path).widened(1000)
+    np.testing.assert_allclose(model.decision_function(sparse.csr_array((3, 1000))), 0.25 - 0.5)

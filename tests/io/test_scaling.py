@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_iris
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
-from span_hpo import Predictor
+from span_hpo import Predictor, Scaling
 from span_hpo.io.scaling import scaling_of
 from tests.io.models import signed_values
 
@@ -64,3 +65,23 @@ def test_scaling_is_that_of_the_scaler(scaler):
     new = np.random.default_rng(1).normal(size=(5, 4))
     scaling = scaling_of(scaler.fit(X), 4)
     np.testing.assert_allclose((new - scaling.shift) * scaling.factor, scaler.transform(new))
+
+
+def test_some_of_many_features_are_scaled():
+    """Features without a factor stay as they are, in sparse and in dense rows alike."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6, 9)) * (rng.random((6, 9)) < 0.5)
+    scaling = Scaling(np.zeros(3), np.array([2.0, 3.0, 0.5]), np.array([1, 4, 8]))
+    expected = X * [1, 2, 1, 1, 3, 1, 1, 1, 0.5]
+    np.testing.assert_array_equal(scaling.scaled(X), expected)
+    found = scaling.scaled(sparse.csr_array(X))
+    assert found.nnz == np.count_nonzero(X)
+    np.testing.assert_array_equal(found.toarray(), expected)
+
+
+def test_shifts_make_sparse_rows_dense():
+    """Only a scaling without shifts keeps zeros; all others give the same numbers as an array."""
+    X = np.array([[0.0, 2.0], [1.0, 0.0]])
+    scaling = Scaling(np.array([0.0, 1.0]), np.array([3.0, 2.0]))
+    assert not scaling.keeps_zeros
+    np.testing.assert_array_equal(scaling.scaled(sparse.csr_array(X)), scaling.scaled(X))
