@@ -1,5 +1,9 @@
 """Tune weighted support vector machines by leave-one-out estimates from one fit per trial."""
 
+# Before anything that takes time, so that Ctrl-C ends the command line with one line.
+from span_hpo import ctrl_c as _ctrl_c  # noqa: F401
+
+# isort: split
 import logging as _logging
 
 from span_hpo import bounds

@@ -1,14 +1,12 @@
 """Run a whole search with Optuna: open a storage, create or continue a study, and add trials."""
 
-import contextlib
-import json
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import optuna
-from optuna.exceptions import ExperimentalWarning, OptunaError
+from optuna.exceptions import OptunaError
 from optuna.pruners import (
     HyperbandPruner,
     MedianPruner,
@@ -16,33 +14,18 @@ from optuna.pruners import (
     PercentilePruner,
     SuccessiveHalvingPruner,
 )
-from optuna.samplers import (
-    BaseSampler,
-    CmaEsSampler,
-    GPSampler,
-    QMCSampler,
-    RandomSampler,
-    TPESampler,
-)
-from optuna.storages import BaseStorage, JournalStorage, get_storage
-from optuna.storages.journal import JournalFileBackend
-from optuna.study import MaxTrialsCallback
-from optuna.trial import TrialState
+from optuna.storages import BaseStorage, get_storage
 from sqlalchemy.exc import SQLAlchemyError
 
-from span_hpo.integrations.optuna.spaces import enqueue_defaults
+from span_hpo.integrations.optuna.claims import FINISHED, Claims, SurplusTrialError
+from span_hpo.integrations.optuna.journals import journal_storage
+from span_hpo.integrations.optuna.samplers import named_sampler, quiet
 from span_hpo.integrations.optuna.trials import OptunaObjective, check_study
+from span_hpo.integrations.optuna.workers import abandoned_trials
 from span_hpo.objective import SpanObjective
 from span_hpo.runtime import ArgumentError
-from span_hpo.search import PRUNERS, SAMPLERS
+from span_hpo.search import PRUNERS, SAMPLERS, written_params
 
-SAMPLER_OF_NAME: dict[str, Callable[..., BaseSampler]] = {
-    "tpe": TPESampler,
-    "random": RandomSampler,
-    "qmc": QMCSampler,
-    "cmaes": CmaEsSampler,
-    "gp": GPSampler,
-}
 PRUNER_OF_NAME: dict[str, Callable[[], optuna.pruners.BasePruner]] = {
     "none": NopPruner,
     "median": MedianPruner,
@@ -50,11 +33,10 @@ PRUNER_OF_NAME: dict[str, Callable[[], optuna.pruners.BasePruner]] = {
     "halving": SuccessiveHalvingPruner,
     "hyperband": HyperbandPruner,
 }
-_SEEDS = 2**32  # number of different seeds that NumPy accepts
+_PAUSE = 0.2  # seconds between two looks at the trials of other processes
 # Errors that Optuna raises for a damaged journal, whose lines it replays without a check.
 _DAMAGED = (ValueError, LookupError, TypeError, AttributeError, AssertionError)
 STORAGE_ERRORS = (OptunaError, SQLAlchemyError)
-_FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 
 
 def as_storage(storage: Any) -> Any:
@@ -64,7 +46,9 @@ def as_storage(storage: Any) -> Any:
     ----------
     storage
         Path of a journal, which is created if there is none; URL of a database; storage of Optuna,
-        which is returned as it is; or None for the memory of this process.
+        which is returned as it is; or None for the memory of this process. If the last line of a
+        journal was cut, for instance by a full disk, it is dropped with a warning, and a copy is
+        kept beside the journal.
 
     Returns
     -------
@@ -83,13 +67,17 @@ def as_storage(storage: Any) -> Any:
     ...     print(type(as_storage(f"{folder}/study.journal")).__name__)
     JournalStorage
     """
+    return _opened(storage, mend=True)
+
+
+def _opened(storage: Any, *, mend: bool) -> Any:
+    """Return a storage, and mend it if it is a journal whose last line was cut."""
     if storage is None or isinstance(storage, BaseStorage):
         return storage
     try:
         if "://" in str(storage):
             return get_storage(str(storage))
-        _check_journal(Path(storage))
-        return JournalStorage(JournalFileBackend(str(storage)))
+        return journal_storage(Path(storage), mend=mend)
     except (*_DAMAGED, *STORAGE_ERRORS) as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise ArgumentError(
@@ -125,7 +113,7 @@ def trial_count(storage: Any, study_name: str) -> int:
         return 0
     found = [
         summary.n_trials
-        for summary in optuna.get_all_study_summaries(as_storage(storage))
+        for summary in optuna.get_all_study_summaries(_opened(storage, mend=False))
         if summary.study_name == study_name
     ]
     return sum(found)
@@ -146,7 +134,7 @@ def delete_study(storage: Any, study_name: str) -> None:
     ...     trial_count(journal, "iris")
     0
     """
-    with _quiet():
+    with quiet():
         optuna.delete_study(study_name=study_name, storage=as_storage(storage))
 
 
@@ -161,7 +149,7 @@ def finished_trials(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
     >>> [trial.value for trial in finished_trials(study)]
     [0.1]
     """
-    return study.get_trials(deepcopy=False, states=_FINISHED)
+    return study.get_trials(deepcopy=False, states=FINISHED)
 
 
 def new_study(
@@ -187,7 +175,9 @@ def new_study(
     study_name
         Name of the study. A study of this name in the storage is continued.
     seed
-        Random seed of a sampler that is given by name.
+        Random seed of a sampler that is given by name. What a trial draws depends on the seed, the
+        number of the draw and the history only, so that a study that is continued draws what it
+        would have drawn without the break.
 
     Returns
     -------
@@ -205,24 +195,18 @@ def new_study(
     >>> study.direction.name
     'MINIMIZE'
     """
-    by_name = (sampler or "tpe") if sampler is None or isinstance(sampler, str) else None
-    if by_name:
-        sampler = _new_sampler(by_name, seed)
+    if sampler is None or isinstance(sampler, str):
+        sampler = named_sampler(_known_name("sampler", SAMPLERS, sampler or "tpe"), seed)
     if pruner is None or isinstance(pruner, str):
         pruner = PRUNER_OF_NAME[_known_name("pruner", PRUNERS, pruner or "none")]()
-    with _quiet():
-        study = optuna.create_study(
+    with quiet():
+        return optuna.create_study(
             sampler=sampler,
             pruner=pruner,
             storage=as_storage(storage),
             study_name=study_name,
             load_if_exists=study_name is not None,
         )
-    if by_name and seed is not None:
-        # A study that is continued must not repeat its random numbers.
-        existing = len(study.get_trials(deepcopy=False))
-        study.sampler = _new_sampler(by_name, (seed + existing) % _SEEDS)
-    return study
 
 
 def search(
@@ -235,9 +219,14 @@ def search(
     timeout: float | None = None,
     n_jobs: int = 1,
     callbacks: Sequence[Callable[[optuna.Study, optuna.trial.FrozenTrial], None]] = (),
+    until: Callable[[], bool] | None = None,
     progress_bar: bool = False,
 ) -> None:
     """Add trials to a study, beginning with the defaults of the objective.
+
+    Several processes may do so at the same time. The study then ends with exactly `n_trials`
+    finished trials: each process claims a trial before it begins, and waits at the end for the
+    trials of the others. Trials of killed processes are repeated.
 
     Parameters
     ----------
@@ -255,6 +244,9 @@ def search(
         Number of threads that run trials.
     callbacks
         Functions that are called with the study and each trial that has ended.
+    until
+        Function that returns whether to end the search; it is called after each trial and while
+        this process waits for others.
     progress_bar
         Show a progress bar.
 
@@ -270,39 +262,79 @@ def search(
     """
     function = OptunaObjective(objective, budgets=budgets, max_support=max_support)
     check_study(study, objective)
-    left = n_trials - len(finished_trials(study))
-    if left <= 0:
-        return
-    with _quiet():
-        enqueue_defaults(study, objective)
+    starts = [written_params(objective.space, params) for params in objective.defaults()]
+    claims, given = Claims(study, n_trials, starts), study.sampler
+    study.sampler = claims.sampler
+    try:
+        with quiet():
+            _run(
+                claims,
+                function,
+                timeout=timeout,
+                until=until or (lambda: False),
+                callbacks=callbacks,
+                n_jobs=n_jobs,
+                show_progress_bar=progress_bar,
+            )
+    except (AssertionError, UnboundLocalError) as error:
+        # Optuna is sure that a trial has ended, also if the storage could not record it.
+        raise _of_the_storage(error) from None
+    finally:
+        claims.release()
+        study.sampler = given
+
+
+def _run(
+    claims: Claims,
+    function: OptunaObjective,
+    *,
+    timeout: float | None,
+    until: Callable[[], bool],
+    callbacks: Sequence[Callable[[optuna.Study, optuna.trial.FrozenTrial], None]],
+    **settings: Any,
+) -> None:
+    """Run trials until the study has so many finished ones, and wait for those of others."""
+    study, end = claims.study, None if timeout is None else time.monotonic() + timeout
+    attempts = claims.n_trials - len(finished_trials(study))  # failed trials are not made up for
+    ran, is_full = 0, False
+
+    def after(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
+        nonlocal ran, is_full
+        ran += 1
+        claims.release(trial.number)
+        is_full = claims.taken() >= claims.n_trials
+        if is_full or until():
+            study.stop()
+
+    while attempts > 0 and not until() and len(finished_trials(study)) < claims.n_trials:
+        abandoned_trials(study, fail=True)  # those of a killed process, which are repeated
+        left = None if end is None else end - time.monotonic()
+        if left is not None and left <= 0:
+            return
+        wanted = min(attempts, claims.n_trials - claims.taken())
+        if wanted <= 0:
+            time.sleep(_PAUSE)
+            continue
+        ran, surplus = 0, claims.surplus
         study.optimize(
-            function,
-            n_trials=left,
-            timeout=timeout,
-            n_jobs=n_jobs,
-            show_progress_bar=progress_bar,
-            # Other processes may run trials of the same study.
-            callbacks=[MaxTrialsCallback(n_trials, states=_FINISHED), *callbacks],
+            claims.claimed(function),
+            n_trials=wanted,
+            timeout=left,
+            catch=(SurplusTrialError,),
+            callbacks=[*callbacks, after],
+            **settings,
         )
+        if ran < wanted and not is_full:
+            return  # a callback has stopped the study
+        attempts -= ran - (claims.surplus - surplus)
 
 
-def _check_journal(path: Path) -> None:
-    """Raise if a file exists that is not a journal, because Optuna would append to it."""
-    if not path.exists():
-        return
-    content = path.read_bytes()
-    if not content:
-        return
-    if "op_code" not in json.loads(content.partition(b"\n")[0]):
-        raise ValueError("its first line is not one of a journal")
-    if not content.endswith(b"\n"):
-        raise ValueError("it ends in the middle of a line: remove that line")
-
-
-def _new_sampler(name: str, seed: int | None) -> BaseSampler:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExperimentalWarning)
-        return SAMPLER_OF_NAME[_known_name("sampler", SAMPLERS, name)](seed=seed)
+def _of_the_storage(error: BaseException) -> BaseException:
+    """Return the error of the storage that has led to another error, or else that error."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, (OSError, *STORAGE_ERRORS)):
+        found = found.__context__
+    return error if found is None else found
 
 
 def _known_name(argument: str, known: Sequence[str], name: str) -> str:
@@ -311,17 +343,3 @@ def _known_name(argument: str, known: Sequence[str], name: str) -> str:
             f"`{argument}` must be a {argument} of Optuna or one of {list(known)}, got {name!r}."
         )
     return name
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep Optuna from logging a line for each trial, and a traceback for an interrupted one.
-
-    An exception is reported by whoever catches it, and a failed fit by an attribute of its trial.
-    """
-    level = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(max(level, optuna.logging.ERROR))
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(level)

@@ -13,7 +13,7 @@ from optuna.trial import BaseTrial
 
 from span_hpo.errors import SolverError
 from span_hpo.integrations.optuna.spaces import as_objective, suggest_params
-from span_hpo.integrations.optuna.workers import sign, warn_of_abandoned
+from span_hpo.integrations.optuna.workers import FAILURE, sign, warn_of_abandoned
 from span_hpo.objective import SpanObjective, check_same
 from span_hpo.runtime import Memo, one_blas_thread, whole
 
@@ -111,7 +111,7 @@ class OptunaObjective:
         params = suggest_params(trial, self.objective)
         for n_rows in self.budgets:
             outcome = self._outcome(params, dict(trial.params), n_rows)
-            if "failure" in outcome.attributes:
+            if FAILURE in outcome.attributes:
                 break
             if len(outcome.losses) == 1:
                 trial.report(outcome.losses[0], step=n_rows)
@@ -150,7 +150,7 @@ class OptunaObjective:
         except SolverError as error:
             # NaN is Optuna's own sign for a failed trial.
             losses = (math.nan,) * len(self.objective.metrics)
-            return _Outcome(losses, {"failure": str(error)})
+            return _Outcome(losses, {FAILURE: str(error)})
         return _Outcome(tuple(evaluation.losses.values()), evaluation.figures())
 
     def _meet(self, study: Study) -> None:

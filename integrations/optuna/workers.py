@@ -15,12 +15,62 @@ from optuna import Study
 from optuna.trial import BaseTrial, FrozenTrial, TrialState
 
 _ATTRIBUTE = "worker"
+FAILURE = "failure"  # attribute with the message of a fit that has failed
+# Entries of the attribute: the number of the draw, or else the position of the starting point.
+_DRAW, _START = "draw", "start"
 _PROC = Path("/proc")
 
 
-def sign(trial: BaseTrial) -> None:
-    """Record in a trial which process works on it."""
-    trial.set_user_attr(_ATTRIBUTE, _identity(os.getpid()))
+def sign(trial: BaseTrial, **details: Any) -> None:
+    """Record in a trial which process works on it, unless that has been done.
+
+    Parameters
+    ----------
+    trial
+        Trial that this process has asked for.
+    details
+        Further entries of the record, such as the number of the draw (see `draw_of`).
+    """
+    if not _is_this_process(trial.user_attrs.get(_ATTRIBUTE)):
+        trial.set_user_attr(_ATTRIBUTE, {**this_process(), **details})
+
+
+def is_signed(trial: FrozenTrial) -> bool:
+    """Return whether a process has recorded that it works, or has worked, on a trial."""
+    return _ATTRIBUTE in trial.user_attrs
+
+
+def is_abandoned(trial: FrozenTrial) -> bool:
+    """Return whether it is certain that the process of a trial is gone."""
+    return is_gone(trial.user_attrs.get(_ATTRIBUTE))
+
+
+def is_own(trial: FrozenTrial) -> bool:
+    """Return whether this process has signed a trial."""
+    return _is_this_process(trial.user_attrs.get(_ATTRIBUTE))
+
+
+def is_claimed(trial: FrozenTrial) -> bool:
+    """Return whether a search has claimed a trial before its parameters were drawn."""
+    worker = trial.user_attrs.get(_ATTRIBUTE)
+    return isinstance(worker, dict) and _DRAW in worker
+
+
+def is_interrupted(trial: FrozenTrial) -> bool:
+    """Return whether a trial has failed because its process has ended, and not because of a fit."""
+    has_failed = trial.state == TrialState.FAIL
+    return has_failed and is_signed(trial) and FAILURE not in trial.user_attrs
+
+
+def draw_of(trial: FrozenTrial) -> int | None:
+    """Return the number of the draw of a trial, or None if its parameters were not drawn.
+
+    A trial that no search has signed has its own number.
+    """
+    found: int | None = trial.number
+    if is_claimed(trial):
+        found = trial.user_attrs[_ATTRIBUTE][_DRAW]
+    return found
 
 
 def abandoned_trials(study: Study, *, fail: bool = False) -> list[FrozenTrial]:
@@ -48,7 +98,7 @@ def abandoned_trials(study: Study, *, fail: bool = False) -> list[FrozenTrial]:
     []
     """
     running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-    found = [trial for trial in running if _is_gone(trial.user_attrs.get(_ATTRIBUTE))]
+    found = [trial for trial in running if is_abandoned(trial)]
     if fail:
         for trial in found:
             study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
@@ -67,15 +117,32 @@ def warn_of_abandoned(study: Study) -> None:
         )
 
 
+def start_of(trial: FrozenTrial) -> int | None:
+    """Return which of the starting points of a search a trial has, or None."""
+    found: int | None = None
+    if is_claimed(trial):
+        found = trial.user_attrs[_ATTRIBUTE].get(_START)
+    return found
+
+
+def _is_this_process(worker: Any) -> bool:
+    own = this_process()
+    return isinstance(worker, dict) and all(worker.get(name) == own[name] for name in own)
+
+
+def this_process() -> dict[str, Any]:
+    """Return what distinguishes this process from all others."""
+    return _identity(os.getpid())
+
+
 @functools.cache  # cached by process, because a fork has another identity
 def _identity(pid: int) -> dict[str, Any]:
-    """Return what distinguishes this process from all others."""
     host, place = socket.gethostname(), _place()
     return {"host": host, "place": place, "pid": pid, "started": _started(pid)}
 
 
-def _is_gone(worker: Any) -> bool:
-    """Return whether it is certain that a process has ended."""
+def is_gone(worker: Any) -> bool:
+    """Return whether it is certain that a process, as `this_process` describes it, has ended."""
     if not isinstance(worker, dict) or not isinstance(worker.get("pid"), int):
         return False  # the attribute was written by another program
     place, started = worker.get("place"), worker.get("started")

@@ -42,7 +42,7 @@ from span_hpo.cli.output import (
     print_tuned,
 )
 from span_hpo.cli.results import error_rate, prediction_columns, tuned_result
-from span_hpo.cli.search_engines import Engine, engine_of, resume_hint_on_ctrl_c
+from span_hpo.cli.search_engines import Engine, engine_of, resume_hint
 from span_hpo.estimators import SpanSVC
 from span_hpo.io import write_text
 
@@ -53,7 +53,8 @@ def cli() -> None:
     """Tune weighted support vector machines with one fit per trial and no folds.
 
     FILE is a CSV file whose first line names the columns (.csv, .tsv), a Parquet file (.parquet),
-    or a file in LIBSVM's format (any other name). Files ending in .gz or .bz2 are decompressed.
+    or a file in LIBSVM's format (any other name). Files ending in .gz or .bz2 are decompressed;
+    SPAN_HPO_UNPACK_LIMIT in the environment sets the largest number of bytes that they unpack to.
     """
 
 
@@ -91,9 +92,9 @@ def tune(
         scale=row_settings.scale,
         search=engine.chosen,
     )
-    with resume_hint_on_ctrl_c(engine):
+    with resume_hint(engine):  # also if the model cannot be written
         model.fit(samples.X, samples.y, scores=samples.scores, groups=samples.groups)
-    saved.write(model.as_predictor(samples.columns))
+        saved.write(model.as_predictor(samples.columns), samples.numbering)
     exact = model.objective_.evaluate(model.best_params_, loo_method="exact")
     seconds = time.perf_counter() - start
     result = tuned_result(file, samples, model, exact, saved, engine, seconds)

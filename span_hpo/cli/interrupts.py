@@ -6,18 +6,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from span_hpo.ctrl_c import end_at_once
+
 
 @contextmanager
 def gentle_ctrl_c() -> Iterator[Callable[[], bool]]:
     """Yield a function that returns whether Ctrl-C was pressed; only the second press interrupts.
 
     An interrupt in the middle of a trial would lose it, and may reach code that cannot pass it on.
+    The third press ends the process at once.
     """
     presses = 0
 
     def pressed(*_: Any) -> None:
         nonlocal presses
         presses += 1
+        if presses > 2:
+            end_at_once()
         if presses > 1:
             raise KeyboardInterrupt
 

@@ -1,5 +1,6 @@
 """Run and resume the search of the command line, with Optuna or with Ray Tune."""
 
+import errno
 import shlex
 import shutil
 import sys
@@ -105,7 +106,6 @@ class OptunaEngine:
                 study_name=self.name,
                 seed=sampler_seed(self.settings.seed),
             )
-            adapter.abandoned_trials(study, fail=True)  # those of a killed process
             with gentle_ctrl_c() as was_interrupted:
                 adapter.search(
                     study,
@@ -114,20 +114,26 @@ class OptunaEngine:
                     budgets=budgets,
                     timeout=self.settings.timeout,
                     n_jobs=self.settings.jobs or 1,
-                    callbacks=[lambda study, _: study.stop() if was_interrupted() else None],
+                    until=was_interrupted,
                     progress_bar=self.progress_bar,
                 )
             if was_interrupted():
                 raise KeyboardInterrupt
         except adapter.STORAGE_ERRORS as error:
-            reason = str(error).strip().splitlines()[0]
-            raise OSError(f"{self.place} cannot be used: {reason}.") from error
+            raise OSError(
+                errno.EIO, f"the storage has failed ({_reason(error)})", self.place
+            ) from error
         params: dict[str, Any] = adapter.params_of(adapter.best_trial(study), objective)
         return params
 
     def finished(self) -> int:
         """Return the number of trials that have finished so far."""
-        return 0 if self._study is None else len(self._adapter().finished_trials(self._study))
+        if self._study is None:
+            return 0
+        try:
+            return len(self._adapter().finished_trials(self._study))
+        except (OSError, *self._adapter().STORAGE_ERRORS):  # the storage does not answer any more
+            return 0
 
     def _checked_budgets(self, objective: SpanObjective) -> Sequence[float]:
         """Return the budgets in rows, or raise before a study is created or deleted."""
@@ -239,20 +245,39 @@ class RayEngine:
 
 
 @contextmanager
-def resume_hint_on_ctrl_c(engine: Engine) -> Iterator[None]:
-    """Explain after Ctrl-C which trials are kept, and how to continue or to save the best one."""
+def resume_hint(engine: Engine) -> Iterator[None]:
+    """Explain after Ctrl-C or a failure which trials are kept, and how to continue."""
     try:
         yield
     except KeyboardInterrupt:
-        done, trials = engine.finished(), engine.settings.trials
-        if not done:
-            raise KeyboardInterrupt("No trial has finished, so nothing is kept.") from None
-        command = [part for part in sys.argv[1:] if part not in ("--resume", "--force")]
-        again = shlex.join(["span-hpo", *command, "--resume"])
-        message = f"{done} of {trials} trials are kept in {engine.place}. Continue with: {again}"
-        if isinstance(engine, OptunaEngine):
-            message += f" (or save the best trial with: {again} --trials {done})"
-        raise KeyboardInterrupt(message) from None
+        kept = _kept(engine) or "No trial has finished, so nothing is kept."
+        raise KeyboardInterrupt(kept) from None
+    except OSError as error:  # such as a full disk
+        kept = _kept(engine)
+        if not kept or not error.strerror:
+            raise
+        reason = f"{error.strerror.removesuffix('.')}. {kept}"
+        raise OSError(error.errno, reason, error.filename) from error
+
+
+def _kept(engine: Engine) -> str:
+    """Return how to go on with the trials that have finished; an empty text if there are none."""
+    done, trials = engine.finished(), engine.settings.trials
+    if not done:
+        return ""
+    command = [part for part in sys.argv[1:] if part not in ("--resume", "--force")]
+    again = shlex.join(["span-hpo", *command, "--resume"])
+    kept = f"{done} of {trials} trials are kept in {engine.place}. Continue with: {again}"
+    if isinstance(engine, OptunaEngine) and done < trials:
+        kept += f" (or save the best trial with: {again} --trials {done})"
+    return kept
+
+
+def _reason(error: BaseException) -> str:
+    """Return the first line of what has caused an error in the first place."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 def _absolute(place: str) -> str:

@@ -15,7 +15,7 @@ from span_hpo.cli import main
 from tests.problems import two_moons
 from tests.processes import ENVIRONMENT, ended
 
-PROGRAM = [sys.executable, "-c", "from span_hpo.cli import main; main()"]
+PROGRAM = [sys.executable, "-m", "span_hpo"]
 NOT_FEATURES = ("--drop", "trust", "--drop", "clinic")
 
 
@@ -97,5 +97,5 @@ def wait_for_trials(path, size=20_000):
     while time.monotonic() < deadline:
         if path.exists() and path.stat().st_size > size + (150_000 if path.suffix == ".db" else 0):
             return
-        time.sleep(0.05)
+        time.sleep(0.005)
     raise AssertionError(f"{path} does not grow")

@@ -1,5 +1,6 @@
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -102,6 +103,26 @@ def test_broken_pipe(tmp_path):
     assert "Broken pipe" not in found.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_output_that_cannot_be_written(tmp_path):
+    """A full disk behind standard output is one line and exit code 1, at any amount of output."""
+    run("tune", "rows.csv", "--target", "label", "--trials", 1, "--seed", 0, folder=tmp_path)
+    for arguments in (["predict", "model.json", "rows.csv"], ["--help"]):
+        with open("/dev/full", "w") as full:
+            found = subprocess.run(
+                [*PROGRAM, *arguments],
+                cwd=tmp_path,
+                env=ENVIRONMENT,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+        assert found.returncode == 1
+        assert "No space left on device" in found.stderr.splitlines()[-1]
+        assert "Traceback" not in found.stderr
+
+
 @pytest.mark.parametrize(
     ("error", "message"),
     [
@@ -111,6 +132,7 @@ def test_broken_pipe(tmp_path):
         (ArgumentError("drop", "it.", "If it is useless,"), "If it is useless, --drop it."),
         (ValueError("`gamma` is quoted"), "`gamma` is quoted"),
         (FileNotFoundError(2, "No such file", "a.csv"), "a.csv: No such file."),
+        (OSError(28, "No space left on device"), "No space left on device."),
     ],
 )
 def test_messages_name_options(error, message):

@@ -1,10 +1,28 @@
 import json
+import random
 import re
+import resource
+import shutil
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import NOT_FEATURES, call, moons_table, run, started, wait_for_trials
+from span_hpo.integrations.optuna.workers import this_process
+from tests.cli.program import (
+    ENVIRONMENT,
+    NOT_FEATURES,
+    PROGRAM,
+    call,
+    moons_table,
+    run,
+    started,
+    wait_for_trials,
+)
+from tests.processes import ended
+
+TUNE = ("tune", "rows.csv", "--target", "label", *NOT_FEATURES, "--seed", "0")
 
 
 @pytest.mark.parametrize("storage", ["journal", "sqlite:///trials.db"])
@@ -87,3 +105,120 @@ def test_resume_checks_also_when_nothing_is_left(capsys):
     assert "kernel was" in error
     moons_table(130).to_csv("rows.csv", index=False)
     assert "rows was 120" in call(*command, "--gamma", 0.5, capsys=capsys, code=2)
+
+
+def run_with_little_space(size, *arguments, folder):
+    """Run the command where no file may have more bytes than `size`; return how it ends."""
+    return subprocess.run(
+        [*PROGRAM, *map(str, arguments)],
+        cwd=folder,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+    )
+
+
+@pytest.mark.parametrize(("storage", "size"), [("journal", 20_000), ("sqlite:///a.db", 140_000)])
+def test_a_full_disk_keeps_the_study(storage, size, tmp_path, capsys):
+    """One line and exit code 1; with more space, `--resume` does the rest of the same search."""
+    place = [] if storage == "journal" else ["--storage", storage]
+    command = (*TUNE, *place, "--json", "--trials", "30")
+    found = run_with_little_space(size, *command, folder=tmp_path)
+    assert (found.returncode, found.stdout) == (1, "")
+    (line,) = found.stderr.splitlines()
+    done = int(re.search(r"(\d+) of 30 trials are kept in .* Continue with: span-hpo ", line)[1])
+    assert 0 < done < 30
+    resumed = json.loads(call(*command, "--resume", capsys=capsys))
+    assert resumed["trials"] == 30
+    whole = json.loads(call(*command, "--out", "other", capsys=capsys))
+    assert resumed["best_params"] == whole["best_params"]
+
+
+def test_a_model_that_cannot_be_written_keeps_the_study(tmp_path):
+    """The line says that the trials are kept, and the command that it names writes the model."""
+    command = (*TUNE, "--trials", "150", "--out", "gone/model", "--storage", "kept.journal")
+    (tmp_path / "gone").mkdir()
+    with started(*command, folder=tmp_path) as process:
+        wait_for_trials(tmp_path / "kept.journal", size=2000)
+        shutil.rmtree(tmp_path / "gone")
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 2
+    (line,) = error.splitlines()
+    assert "gone/model.json: No such file or directory. 150 of 150 trials are kept in kept" in line
+    again = line.partition("Continue with: span-hpo ")[2].removesuffix(".")
+    (tmp_path / "gone").mkdir()
+    assert "150 in" in run(*again.split(), folder=tmp_path)
+
+
+def test_a_journal_that_disappears(tmp_path):
+    """A search whose storage is deleted ends with one line."""
+    with started(*TUNE, "--trials", "9999", folder=tmp_path) as process:
+        wait_for_trials(tmp_path / "model.journal", size=2000)
+        (tmp_path / "model.journal").unlink()
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert error == "span-hpo: model.journal: No such file or directory.\n"
+
+
+def test_a_line_that_was_cut_is_dropped_by_resume(capsys):
+    """`--resume` says in one line where the copy is; other calls leave the journal as it is."""
+    call(*TUNE, "--trials", 3, capsys=capsys)
+    journal = Path("model.journal")
+    whole = journal.read_bytes()
+    journal.write_bytes(whole + b'{"op_code":4,"wor')
+    call(*TUNE, "--trials", 5, capsys=capsys, code=2)
+    assert journal.read_bytes() == whole + b'{"op_code":4,"wor'
+    found = ended([*PROGRAM, *TUNE, "--trials", "5", "--resume", "--json"], ".")
+    assert json.loads(found.stdout)["trials"] == 5
+    (line,) = found.stderr.splitlines()
+    assert line.endswith("It is dropped, and a copy is kept in model.journal.cut1.")
+    assert journal.read_bytes().startswith(whole)
+    assert Path("model.journal.cut1").read_bytes() == b'{"op_code":4,"wor'
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes cannot be judged")
+def test_a_lock_of_a_killed_process_keeps_nobody_waiting(capsys):
+    """A lock that a killed process has left is removed, long before Optuna's 30 seconds."""
+    call(*TUNE, "--trials", 3, capsys=capsys)
+    Path("model.journal.lock").write_text(json.dumps({**this_process(), "started": 1}))
+    start = time.monotonic()
+    call(*TUNE, "--trials", 5, "--resume", capsys=capsys)
+    assert time.monotonic() - start < 25
+    assert not Path("model.journal.lock").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("storage", ["two.journal", "sqlite:///two.db"])
+def test_two_commands_share_a_study(storage, tmp_path):
+    """Both end with exactly so many trials, and with the same model."""
+    place = ("--storage", storage, "--json")
+    run(*TUNE, *place, "--trials", 1, folder=tmp_path)
+    command = (*TUNE, *place, "--trials", "40", "--resume")
+    with started(*command, folder=tmp_path) as one, started(*command, folder=tmp_path) as two:
+        found = [json.loads(process.communicate(timeout=300)[0]) for process in (one, two)]
+    assert [result["trials"] for result in found] == [40, 40]
+    assert found[0]["best_params"] == found[1]["best_params"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", ["tpe", "random", "qmc", "cmaes"])
+def test_a_search_that_was_killed_finds_the_same_model(sampler, tmp_path):
+    """Kills at random moments change neither a trial nor the model of a search with a seed."""
+    if sampler == "cmaes":
+        pytest.importorskip("cmaes")
+    command = (*TUNE, "--sampler", sampler, "--trials", "60", "--json")
+    whole = json.loads(run(*command, "--out", "whole", folder=tmp_path))
+    end = (tmp_path / "whole.journal").stat().st_size
+    moments, journal = random.Random(0), tmp_path / "model.journal"
+    # Kills come well before the end of the search, however fast the machine is.
+    for share in (0.1, 0.25, 0.4, 0.55):
+        again = ["--resume"] if journal.exists() else []
+        with started(*command, *again, folder=tmp_path) as process:
+            wait_for_trials(journal, size=int(share * end))
+            time.sleep(moments.uniform(0, 0.03))
+            assert process.poll() is None  # and then it is killed
+    found = json.loads(run(*command, "--resume", folder=tmp_path))
+    assert found["best_params"] == whole["best_params"]
+    assert (tmp_path / "model.json").read_bytes() == (tmp_path / "whole.json").read_bytes()

@@ -1,6 +1,7 @@
 """Studies in real storages, with several processes, some of which are killed."""
 
 import contextlib
+import multiprocessing
 import os
 import shutil
 import signal
@@ -17,8 +18,14 @@ import pytest
 from optuna.trial import TrialState
 
 from span_hpo import SpanObjective
-from span_hpo.integrations.optuna import OptunaObjective, abandoned_trials, best_model, best_trial
-from tests.integrations.optuna.worker import STUDY, storage_of
+from span_hpo.integrations.optuna import (
+    OptunaObjective,
+    abandoned_trials,
+    best_model,
+    best_trial,
+    finished_trials,
+)
+from tests.integrations.optuna.worker import STUDY, search_together, storage_of
 from tests.places import ROOT
 from tests.problems import two_moons
 from tests.processes import wait_for
@@ -127,6 +134,27 @@ def test_three_processes_share_a_study(url):
         assert shares == {process.pid: 5 for process in processes}
         objective = SpanObjective(*two_moons(60))
         assert all(trial.value == objective(trial.params) for trial in study.trials)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trials", [12, 40])
+def test_processes_that_share_a_search_end_with_exactly_so_many(url, trials):
+    """Two searches at the same time finish the trials that are wanted, and draw none twice."""
+    with opened(url):  # makes the tables once
+        pass
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=search_together, args=(url, trials)) for _ in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(300)
+        assert process.exitcode == 0
+    with opened(url) as study:
+        done = finished_trials(study)
+        assert len(done) == trials
+        assert len({tuple(trial.params.values()) for trial in done}) == trials
+        states = {trial.state for trial in study.trials}
+        assert states <= {TrialState.COMPLETE, TrialState.FAIL}
 
 
 def test_killed_worker_loses_no_finished_trial(url):

@@ -1,15 +1,19 @@
 """Whole searches: studies, their storages, their defaults and their trials."""
 
+import datetime
+import threading
+import time
+
 import optuna
 import pytest
 from optuna.pruners import HyperbandPruner, MedianPruner, NopPruner
 from optuna.samplers import QMCSampler, RandomSampler, TPESampler
-from optuna.trial import TrialState
+from optuna.trial import TrialState, create_trial
 
 from span_hpo import RBF, SpanObjective, UniformCost
+from span_hpo.integrations.optuna.samplers import SAMPLER_OF_NAME
 from span_hpo.integrations.optuna.studies import (
     PRUNER_OF_NAME,
-    SAMPLER_OF_NAME,
     as_storage,
     delete_study,
     finished_trials,
@@ -148,7 +152,9 @@ def test_failed_trials_do_not_count(objective):
     study = new_study(seed=0)
     study.tell(study.ask(), state=TrialState.FAIL)
     study.tell(study.ask(), state=TrialState.PRUNED)
-    study.ask()
+    running = create_trial(state=TrialState.RUNNING)  # nobody has signed it for a day
+    running.datetime_start = datetime.datetime.now() - datetime.timedelta(days=1)
+    study.add_trial(running)
     search(study, objective, n_trials=5)
     states = [trial.state for trial in finished_trials(study)]
     assert states == [TrialState.PRUNED] + [TrialState.COMPLETE] * 4
@@ -166,6 +172,119 @@ def test_callbacks_see_every_trial(objective):
         callbacks=[lambda of, trial: seen.append((of is study, trial.number))],
     )
     assert sorted(seen) == [(True, number) for number in range(6)]
+
+
+def test_two_searches_in_threads_share_a_study(tmp_path, objective):
+    """Searches that begin at the same time end with exactly so many trials."""
+    path = tmp_path / "a.journal"
+    studies = [new_study(storage=path, study_name="moons", seed=0) for _ in range(2)]
+    threads = [
+        threading.Thread(target=search, args=(study, objective), kwargs={"n_trials": 14})
+        for study in studies
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    done = finished_trials(studies[0])
+    assert len(done) == 14
+    assert len({tuple(trial.params.values()) for trial in done}) == 14
+
+
+def test_a_search_ends_when_it_is_told_to(objective):
+    """A condition ends a search after a trial, and while it waits for another process."""
+    study, seen = new_study(seed=0), []
+    search(
+        study,
+        objective,
+        n_trials=50,
+        callbacks=[lambda *_: seen.append(1)],
+        until=lambda: len(seen) >= 3,
+    )
+    assert len(study.trials) == 3
+    elsewhere = {"worker": {"host": "elsewhere", "place": "x", "pid": 1, "started": 1}}
+    study.add_trial(create_trial(state=TrialState.RUNNING, user_attrs=elsewhere))
+    end = time.monotonic() + 0.5
+    search(study, objective, n_trials=4, until=lambda: time.monotonic() > end)
+    search(study, objective, n_trials=4, timeout=0.3)
+    assert len(finished_trials(study)) == 3
+
+
+def test_a_callback_can_stop_a_search(objective):
+    """`Study.stop` ends the whole search, as it ends `Study.optimize`."""
+    study = new_study(seed=0)
+    search(study, objective, n_trials=9, callbacks=[lambda study, _: study.stop()])
+    assert len(study.trials) == 1
+
+
+class Interrupted:
+    """The error, whose computation the user interrupts at some calls."""
+
+    __name__ = "error"
+
+    def __init__(self, *calls):
+        self.calls = calls
+        self.count = 0
+
+    def __call__(self, y, f):
+        """Return the error, or be interrupted."""
+        self.count += 1
+        if self.count in self.calls:
+            raise KeyboardInterrupt
+        return float((y * f <= 0).mean())
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "random", "qmc"])
+def test_an_interrupted_search_goes_on_as_if_it_had_not_been(sampler, storage):
+    """Interrupts in a start and in a draw change neither the later trials nor the best one."""
+    data = two_moons(40)
+    whole = new_study(sampler=sampler, seed=5)
+    search(whole, SpanObjective(*data, metric=Interrupted()), n_trials=14)
+    objective, interrupts = SpanObjective(*data, metric=Interrupted(2, 7, 8, 14)), 0
+    while True:
+        study = new_study(sampler=sampler, storage=storage, study_name="moons", seed=5)
+        try:
+            search(study, objective, n_trials=14)
+            break
+        except KeyboardInterrupt:
+            interrupts += 1
+    assert interrupts == 4
+    assert len(study.trials) == 18
+    found = [(trial.params, trial.value) for trial in finished_trials(study)]
+    assert found == [(trial.params, trial.value) for trial in whole.trials]
+
+
+class FullStorage(optuna.storages.InMemoryStorage):
+    """Storage that fails while it is `full`."""
+
+    full = False
+
+    def set_trial_user_attr(self, trial_id, key, value):
+        """Fail if there is no space."""
+        if self.full:
+            raise OSError(28, "No space left on device", "study")
+        super().set_trial_user_attr(trial_id, key, value)
+
+    def set_trial_state_values(self, trial_id, state, values=None):
+        """Fail if there is no space."""
+        if self.full:
+            raise OSError(28, "No space left on device", "study")
+        return super().set_trial_state_values(trial_id, state, values)
+
+
+def test_a_storage_that_fails_is_the_error_of_the_search(objective):
+    """What the storage raises surfaces, and a later search in the same process goes on."""
+    storage = FullStorage()
+    study = new_study(storage=storage, study_name="moons", seed=0)
+
+    def fill(_, trial):
+        storage.full = trial.number == 4
+
+    with pytest.raises(OSError, match="No space left on device: 'study'"):
+        search(study, objective, n_trials=8, callbacks=[fill])
+    storage.full = False
+    search(study, objective, n_trials=8)
+    assert len(finished_trials(study)) == 8
 
 
 def test_a_study_of_something_else_is_refused(objective):

@@ -11,7 +11,7 @@ import time
 import optuna
 
 from span_hpo import SpanObjective
-from span_hpo.integrations.optuna import OptunaObjective
+from span_hpo.integrations.optuna import OptunaObjective, new_study, search
 from tests.problems import two_moons
 
 STUDY = "moons"
@@ -49,6 +49,13 @@ class SlowFrom:
             time.sleep(600)
         self.calls += 1
         return float((y * f <= 0).mean())
+
+
+def search_together(url, trials):
+    """Work on the study until all processes together have finished so many trials."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = new_study(study_name=STUDY, storage=storage_of(url), seed=0)
+    search(study, SpanObjective(*two_moons(60)), n_trials=trials)
 
 
 def main(url, trials, slow=1_000_000):

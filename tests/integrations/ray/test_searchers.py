@@ -48,7 +48,8 @@ def test_failed_trials_are_failures(cluster, tmp_path):
     )
     metric = FailsFrom(float(wide.sum() + narrow.sum()) / 2, above=narrow.sum() > wide.sum())
     objective = moons(kernel=kernel, weighting=weighting, metric=metric)
-    search = StudySearch(objective, seed=0)  # both options are among its defaults
+    search = StudySearch(objective, seed=0)
+    search.study.enqueue_trial({"gamma": 10.0})  # after its default, 0.1
     results = tuner(
         objective,
         num_samples=3,
