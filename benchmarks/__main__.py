@@ -19,6 +19,7 @@ BENCHMARKS = {
     "search": ("search", "pruning", "overhead", "samplers", "cluster", "nodes"),
     "papers": ("weighted", "ringnorm", "exact_selection", "rivals", "postal"),
     "peers": ("calibration", "peers"),
+    "robustness": ("truth", "mutations", "chaos"),
 }
 
 
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, module in modules.items():
         command = commands.add_parser(name, help=_first_line(module), description=module.__doc__)
         command.formatter_class = argparse.RawDescriptionHelpFormatter
-        _add_datasets(command, module.DATASETS)
+        _add_datasets(command, module)
         _add_options(command, _options_of(module))
         command.set_defaults(run=lambda given, module=module: module.run(_options(given)))
     quick = [module for module in modules.values() if "quick" in _options_of(module)]
@@ -87,9 +88,12 @@ def _options_of(module: ModuleType) -> tuple[str, ...]:
     return options
 
 
-def _add_datasets(command: argparse.ArgumentParser, names: list[str]) -> None:
+def _add_datasets(command: argparse.ArgumentParser, module: ModuleType) -> None:
+    names: list[str] = module.DATASETS
+    # What a benchmark of numbered problems calls a family is a data set of the others.
+    flags = ["--datasets", "--family"] if "number" in _options_of(module) else ["--datasets"]
     command.add_argument(
-        "--datasets", nargs="+", choices=names, metavar="NAME", help=f"default: {' '.join(names)}"
+        *flags, nargs="+", choices=names, metavar="NAME", help=f"default: {' '.join(names)}"
     )
 
 
@@ -102,6 +106,10 @@ def _add_options(command: argparse.ArgumentParser, names: Sequence[str]) -> None
         )
     if "splits" in names:
         command.add_argument("--splits", type=int, help="most splits of a data set")
+    if "number" in names:
+        command.add_argument(
+            "--number", type=int, help="print the problem of this number in detail, and end"
+        )
 
 
 def _options(given: argparse.Namespace) -> Options:

@@ -5,6 +5,7 @@ from pathlib import Path
 from benchmarks.cost import classes, exact, growth, large, scale, speed
 from benchmarks.papers import exact_selection, postal, rivals, weighted
 from benchmarks.peers import calibration, peers
+from benchmarks.robustness import chaos, mutations, truth
 from benchmarks.search import cluster, nodes, overhead, pruning, samplers, search
 
 ROOT = Path(__file__).parent.parent
@@ -40,6 +41,7 @@ TABLES = {
         "cluster": cluster.table,
         "nodes": nodes.table,
     },
+    "docs/optuna.md": {"chaos": chaos.table},
     "docs/search.md": {
         "search": search.table,
         "search time": search.time_table,
@@ -48,6 +50,8 @@ TABLES = {
         "samplers": samplers.table,
         "samplers by set": samplers.details_table,
     },
+    "docs/theory.md": {"truth": truth.table},
+    "docs/command_line.md": {"mutations": mutations.table},
     "docs/results.md": {
         "weighted": weighted.summary_table,
         "selection": weighted.selection_table,

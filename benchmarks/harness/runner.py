@@ -46,6 +46,9 @@ class Options:
     splits
         Largest number of splits of a data set; None for the limit of the benchmark. Only
         `benchmarks.papers.weighted` uses it.
+    number
+        Print the problem of this number instead of measuring. Only `benchmarks.robustness.truth`
+        uses it.
     """
 
     datasets: list[str] | None = None
@@ -53,6 +56,7 @@ class Options:
     jobs: int = 1
     folder: Path = RESULTS
     splits: int | None = None
+    number: int | None = None
 
 
 def machine() -> str:

@@ -84,6 +84,8 @@ def test_all_measures_everything_in_order(monkeypatch):
         "rivals",
         "postal",
         "peers",
+        "truth",
+        "mutations",
     }
     assert (before_last, last) == ("tables", "figures")
 
@@ -99,6 +101,14 @@ def test_a_benchmark_that_fails_ends_the_run(monkeypatch, capsys):
         command_line.main(["all"])
     assert ended.value.code == 3
     assert "This command has failed" in capsys.readouterr().err
+
+
+def test_families_and_numbers_reach_the_benchmark(monkeypatch):
+    """A benchmark of numbered problems calls its data sets families."""
+    asked = []
+    monkeypatch.setattr(command_line.load_benchmarks()["truth"], "run", asked.append)
+    command_line.main(["truth", "--family", "norms", "--number", "7"])
+    assert asked == [runner.Options(datasets=["norms"], number=7)]
 
 
 def test_options_reach_the_benchmark(monkeypatch, tmp_path):

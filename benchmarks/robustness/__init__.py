@@ -1,0 +1,1 @@
+"""How robust the package is: proofs against an independent truth, files and runs under attack."""
