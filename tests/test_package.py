@@ -31,6 +31,7 @@ LAYOUT = {
         "smo",
         "active_set",
         "extended",
+        "optimal_face",
         "libsvm_fit",
         "fit",
         "pairwise",

@@ -45,7 +45,7 @@ def box_squared_spans(solution: DualSolution) -> FloatArray:
     Raises
     ------
     SolverError
-        If the kernel is not positive semi-definite, or a quadratic program cannot be solved.
+        If the kernel is not positive semi-definite.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def largest_box_squared_span(solution: DualSolution) -> float:
     Raises
     ------
     SolverError
-        If the kernel is not positive semi-definite, or a quadratic program cannot be solved.
+        If the kernel is not positive semi-definite.
     """
     in_bound = rows_of(solution.in_bound)
     with_span = rows_of(span_exists(solution)[in_bound])
@@ -161,9 +161,18 @@ class BoxPrograms:
         else:
             try:
                 found = self.qp.solve(-G_Ip / gram.scale, total, lower, upper).x
-            except SolverError as error:
-                message = f"The box span of row {p} cannot be computed: {error}"
-                raise SolverError(message) from error
+            except SolverError:
+                # Equal rows make the matrix singular. Pairs of variables make progress even then.
+                share = (total - lower.sum()) / (upper - lower).sum()
+                found = shortened_in_box(
+                    self.scaled,
+                    lower + share * (upper - lower),
+                    lower,
+                    upper,
+                    _SHORTENING_GAP,
+                    _SHORTENING_STEPS,
+                    pull=G_Ip / gram.scale,
+                )
         return max(0.0, float(G_pp - 2 * G_Ip @ found + found @ self.G @ found))
 
 

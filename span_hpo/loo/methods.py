@@ -152,36 +152,40 @@ class _Answers:
 
 def _by_span_rule(solution: DualSolution, request: _Request) -> _Answers:
     """Estimate all values from the spans; a row whose span is undefined follows its path."""
-    spans = _spans(solution)
-    proofs = immediate_proofs(solution, certify=request.certify)
+    spans, basic = _spans(solution), solution.basic
+    proofs = immediate_proofs(basic, certify=request.certify)
     undefined = np.isnan(spans)
     if request.certify:
-        _certify(solution, proofs)
+        _certify(basic, proofs)
     to_follow = rows_of(undefined & ~proofs.solved)
-    refitted = _follow_or_refit(solution, proofs, to_follow, to_end=True, threads=request.threads)
+    refitted = _follow_or_refit(basic, proofs, to_follow, to_end=True, threads=request.threads)
     estimates = solution.decision_values - solution.problem.y * solution.alpha * spans
-    values = np.where(proofs.solved | undefined, _proven_values(solution, proofs), estimates)
+    # A row may be a zero row of the basic solution only; the estimate does not depend on that.
+    known = undefined | (proofs.solved & ((solution.alpha == 0) | (basic.alpha > 0)))
+    values = np.where(known, _proven_values(solution, proofs), estimates)
     return _Answers(proofs, values, spans, refitted)
 
 
 def _by_paths(solution: DualSolution, request: _Request) -> _Answers:
     """Prove the class of every row, by certificates and along dual paths."""
-    spans, proofs = _spans(solution), immediate_proofs(solution)
+    spans, basic = _spans(solution), solution.basic
+    proofs = immediate_proofs(basic)
     if not request.complete:
-        _certify(solution, proofs)
+        _certify(basic, proofs)
     rows = rows_of(~_is_settled(proofs, request.complete))
     refitted = _follow_or_refit(
-        solution, proofs, rows, to_end=request.complete, threads=request.threads
+        basic, proofs, rows, to_end=request.complete, threads=request.threads
     )
     return _Answers(proofs, _proven_values(solution, proofs), spans, refitted)
 
 
 def _by_stopped_fits(solution: DualSolution, request: _Request) -> _Answers:
     """Fit without each open row until its class is proven."""
-    spans, proofs = _spans(solution), immediate_proofs(solution)
-    proofs.put(proofs.open, stopped_rows(solution, proofs.open, complete=request.complete))
+    spans, basic = _spans(solution), solution.basic
+    proofs = immediate_proofs(basic)
+    proofs.put(proofs.open, stopped_rows(basic, proofs.open, complete=request.complete))
     rows = rows_of(~_is_settled(proofs, request.complete))
-    refitted = _refit(solution, proofs, rows, to_end=request.complete)
+    refitted = _refit(basic, proofs, rows, to_end=request.complete)
     return _Answers(proofs, _proven_values(solution, proofs), spans, refitted)
 
 
@@ -253,7 +257,7 @@ def _refit(solution: DualSolution, proofs: Proofs, rows: IndexArray, *, to_end: 
 def _solve_without(solution: DualSolution, proofs: Proofs, p: int) -> None:
     """Solve the problem without a row from the beginning, and enter its value."""
     problem = solution.problem
-    refit = solve(problem.without(p), tol=solution.tol, max_iter=solution.max_iter)
+    refit = solve(problem.without(p), tol=solution.tol, max_iter=solution.max_iter).basic
     row = np.array([p])
     found = proven_values(refit, row)
     proofs.improve(row, found)

@@ -8,10 +8,12 @@ p. A *free* span has no other constraint. A *box* span also keeps every dual var
 
 import numpy as np
 
+from span_hpo.kernels import KernelBlocks
 from span_hpo.runtime import BoolArray, FloatArray, IndexArray, rows_of, sums_of_others
-from span_hpo.solver import DualSolution
+from span_hpo.solver import CentredGram, DualSolution, factored_gram, independent_rows
 
 _COLUMNS_AT_ONCE = 4096  # number of bounded rows whose kernel columns are in memory together
+_NO_PART = 1e-6  # largest weight of a row in a combination of which it is no part
 _ROOM_ROUNDING = 1e-12  # rounding in a comparison of room with alpha_p, relative to their sum
 
 
@@ -53,24 +55,51 @@ def free_squared_spans(solution: DualSolution) -> FloatArray:
     squared = np.zeros(len(solution.problem))
     in_bound, bounded = rows_of(solution.in_bound), rows_of(solution.bounded)
     squared[bounded] = np.nan
+    squared[in_bound] = np.nan
     if len(in_bound) >= 1:
-        squared[bounded] = _distances_to_hull(solution, in_bound, bounded)
-    if len(in_bound) >= 2:
-        squared[in_bound] = solution.gram.own_squared_distances()
-    else:
-        squared[in_bound] = np.nan
+        base, gram, own = _hull(solution, in_bound)
+        squared[bounded] = _distances_to_hull(solution.problem.K, base, gram, bounded)
+        if len(in_bound) >= 2:
+            squared[in_bound] = own
     return squared
 
 
+def _hull(
+    solution: DualSolution, in_bound: IndexArray
+) -> tuple[IndexArray, CentredGram, FloatArray]:
+    """Return independent rows with the affine hull of all in-bound rows, and how far each is out.
+
+    Returns
+    -------
+    The rows, their factored Gram matrix, and the squared distance of every in-bound row from the
+    hull of the other in-bound rows. It is exactly 0 for rows that are combinations of others.
+    """
+    gram, K = solution.gram, solution.problem.K
+    if not gram.is_dependent:
+        own = gram.own_squared_distances() if len(in_bound) > 1 else np.full(1, np.nan)
+        return in_bound, gram, own
+    K_II = K.block(in_bound, in_bound)
+    chosen = independent_rows(K_II)
+    others = np.delete(np.arange(len(in_bound)), chosen)
+    gram = factored_gram(K_II[np.ix_(chosen, chosen)])
+    own = np.zeros(len(in_bound))
+    if len(chosen) > 1:
+        weights = gram.affine_weights(K_II[np.ix_(chosen, others)])
+        needed = (np.abs(weights) <= _NO_PART).all(axis=1)
+        own[chosen] = np.where(needed, gram.own_squared_distances(), 0.0)
+    return in_bound[chosen], gram, own
+
+
 def _distances_to_hull(
-    solution: DualSolution, in_bound: IndexArray, rows: IndexArray
+    K: KernelBlocks, base: IndexArray, gram: CentredGram, rows: IndexArray
 ) -> FloatArray:
-    K, diagonal = solution.problem.K, solution.problem.K.diagonal()
+    """Return the squared distances of some rows from the hull of the base, block by block."""
+    diagonal = K.diagonal()
     squared = np.empty(len(rows))
     for start in range(0, len(rows), _COLUMNS_AT_ONCE):
         block = slice(start, start + _COLUMNS_AT_ONCE)
         part = rows[block]
-        squared[block] = solution.gram.squared_distances(K.block(in_bound, part), diagonal[part])
+        squared[block] = gram.squared_distances(K.block(base, part), diagonal[part])
     return squared
 
 

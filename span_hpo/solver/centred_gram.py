@@ -67,6 +67,12 @@ class CentredGram:
     jitter: float
     largest: float
 
+    @property
+    def is_dependent(self) -> bool:
+        """Whether some row lies in the affine hull of the others, up to rounding."""
+        least = float(self.L.diagonal().min()) ** 2
+        return self.jitter > 0 or least <= _DEPENDENT * self.largest
+
     def centred(self, K_II: FloatArray) -> FloatArray:
         """Return ``G``, the Gram matrix about the centroid, from ``K_II``."""
         G: FloatArray = K_II - self.row_means[:, None] - self.row_means + self.mean
@@ -96,6 +102,25 @@ class CentredGram:
         # In exact arithmetic, the sum of `centred` would be zero.
         x = centred + (total - centred.sum()) / len(rhs)
         return x, float(level - self.row_means @ x)
+
+    def affine_weights(self, K_Ip: FloatArray) -> FloatArray:
+        """Return the weights, with sum 1, of the points of the hull closest to other rows.
+
+        Parameters
+        ----------
+        K_Ip
+            Kernel values between the in-bound rows and m other rows, shape (n, m).
+
+        Returns
+        -------
+        Weights of the in-bound rows, shape (n, m).
+        """
+        G_Ip, _ = self.about_centroid(K_Ip, np.zeros(K_Ip.shape[1]))
+        weights: FloatArray
+        weights, _ = lapack.dpotrs(self.L, G_Ip, lower=1)
+        # In exact arithmetic, the sums of these weights would be zero.
+        weights -= weights.sum(axis=0) / len(weights)
+        return weights + 1 / len(weights)
 
     def squared_distances(self, K_Ip: FloatArray, K_pp: FloatArray) -> FloatArray:
         """Return ``G_pp - G_Ip' H^-1 G_Ip``, the squared distances of other rows from the hull.
@@ -203,11 +228,29 @@ def independent_rows(K_II: FloatArray) -> IndexArray:
 
     They are the pivots of a Cholesky factorisation, which stops when only rounding is left.
     """
+    _, pivots, rank = _pivoted(K_II)
+    rows: IndexArray = np.sort(pivots[:rank])
+    return rows
+
+
+def affine_coordinates(K_II: FloatArray) -> FloatArray:
+    """Return coordinates of rows in their affine hull, shape (n, r), with r <= n.
+
+    Any ``sum_i x_i`` of multiples of the rows, and the sum of the multiples themselves, is a linear
+    function of the same sum of the coordinates. The rows are independent if r is n.
+    """
+    L, pivots, rank = _pivoted(K_II)
+    coordinates = np.empty((len(L), rank))
+    coordinates[pivots] = np.tril(L)[:, :rank]
+    return coordinates
+
+
+def _pivoted(K_II: FloatArray) -> tuple[FloatArray, IndexArray, int]:
+    """Return the factor of the Gram matrix ``H`` with its pivots first, the pivots and the rank."""
     row_means, mean, scale, size = _centroid(K_II)
     H = np.asfortranarray(K_II - row_means[:, None] - row_means + (mean + scale))
-    _, pivots, rank, _ = lapack.dpstrf(H, lower=1, tol=_DEPENDENT * size)
-    rows: IndexArray = np.sort(pivots[:rank] - 1)
-    return rows
+    L, pivots, rank, _ = lapack.dpstrf(H, lower=1, tol=_DEPENDENT * size)
+    return L, pivots - 1, int(rank)
 
 
 def _centroid(K_II: FloatArray) -> tuple[FloatArray, float, float, float]:

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from span_hpo.kernels import KernelBlocks, is_held, kernel_product, largest_entry
 from span_hpo.runtime import (
     FloatArray,
+    IndexArray,
     one_blas_thread,
     read_only,
     real,
@@ -20,7 +21,8 @@ from span_hpo.runtime import (
 from span_hpo.solver.active_set import DualPoint, polished
 from span_hpo.solver.extended import ExtendedPoint
 from span_hpo.solver.libsvm_fit import checked_max_iter, libsvm_alpha
-from span_hpo.solver.problem import DualSolution, Problem
+from span_hpo.solver.optimal_face import reported_alpha
+from span_hpo.solver.problem import DualSolution, Problem, kinds_of_support
 from span_hpo.solver.rounding import dot_rounding
 from span_hpo.solver.smo import smo_point
 
@@ -97,25 +99,28 @@ def solve(
         start, converged = libsvm_alpha(K, y, costs, tol, max_iter)
         point = _point(K, y, costs, start)
     b = sign * point.offset()
-    if fitted is problem:
-        alpha, decision_values = point.alpha, sign * point.F + b
-    else:
-        alpha = np.zeros(len(problem))
-        alpha[kept] = point.alpha
-        decision_values = kernel_product(problem.K, problem.y * alpha) + b
-    in_bound = (alpha > 0) & (alpha < problem.costs)
+    alpha, reported, F = point.alpha, point.alpha, sign * point.F
+    if polish:
+        reported = reported_alpha(point)
+    is_basic = reported is alpha
+    if fitted is not problem:
+        alpha, reported = (_among(len(problem), kept, part) for part in (alpha, reported))
+        F = kernel_product(problem.K, problem.y * alpha)
+    in_bound, bounded = kinds_of_support(alpha, problem.costs)
     solution = DualSolution(
         problem=problem,
         alpha=read_only(alpha),
         b=b,
-        decision_values=read_only(decision_values),
+        decision_values=read_only(F + b),
         in_bound=in_bound,
-        bounded=(alpha > 0) & ~in_bound,
+        bounded=bounded,
         converged=converged,
         tol=tol,
         max_iter=max_iter,
         known_gram=point.gram,
     )
+    if not is_basic:
+        solution = solution.with_alpha(reported)
     if not solution.converged:
         warnings.warn(
             f"The fit ended with a KKT violation of {solution.kkt_violation():.2g} (`tol` = "
@@ -130,19 +135,26 @@ def solve(
 def solution_of(problem: Problem, point: DualPoint, like: DualSolution) -> DualSolution:
     """Return a point of the dual of a problem as a solution, with the settings of another one."""
     b = point.offset()
-    in_bound = point.in_bound
+    in_bound, bounded = kinds_of_support(point.alpha, point.costs)
     return DualSolution(
         problem=problem,
         alpha=read_only(point.alpha),
         b=b,
         decision_values=read_only(point.F + b),
         in_bound=in_bound,
-        bounded=(point.alpha > 0) & ~in_bound,
+        bounded=bounded,
         converged=_is_close(point, like.tol),
         tol=like.tol,
         max_iter=like.max_iter,
         known_gram=point.gram,
     )
+
+
+def _among(count: int, rows: IndexArray, values: FloatArray) -> FloatArray:
+    """Return an array of zeros with values in the given rows."""
+    everywhere = np.zeros(count)
+    everywhere[rows] = values
+    return everywhere
 
 
 def _optimum(

@@ -11,7 +11,7 @@ With ``beta = y alpha``, ``F = K beta`` and ``f = F + b``, a row is *in-bound* i
 
 import functools
 import math
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -155,6 +155,12 @@ def checked_costs(costs: Any, y: Array, classes: Array | None = None) -> FloatAr
     return numbers
 
 
+def kinds_of_support(alpha: FloatArray, costs: FloatArray) -> tuple[BoolArray, BoolArray]:
+    """Return masks of the in-bound and of the bounded rows."""
+    in_bound = (alpha > 0) & (alpha < costs)
+    return in_bound, (alpha > 0) & ~in_bound
+
+
 @dataclass(frozen=True, eq=False)
 class DualSolution:
     """The solution of a `Problem`, which can check its own optimality.
@@ -164,7 +170,8 @@ class DualSolution:
     problem
         The problem that was solved.
     alpha
-        Dual variables, shape (l,).
+        Dual variables, shape (l,). If several are optimal, those with the least
+        ``sum_i alpha_i^2 / C_i``, so that equal rows share in proportion to their costs.
     b
         Offset of the decision function, or the middle of its interval if it is not unique.
     decision_values
@@ -178,6 +185,8 @@ class DualSolution:
         Tolerance and step limit with which `solve` was called.
     known_gram
         Factored Gram matrix of the in-bound rows if the solver has computed it; see `gram`.
+    known_basic
+        The same fit as the solver found it, if `alpha` differs from it; see `basic`.
 
     Examples
     --------
@@ -204,10 +213,16 @@ class DualSolution:
     tol: float
     max_iter: int
     known_gram: InitVar[CentredGram | None] = None
+    known_basic: InitVar["DualSolution | None"] = None
 
-    def __post_init__(self, known_gram: CentredGram | None) -> None:
+    def __post_init__(
+        self, known_gram: CentredGram | None, known_basic: "DualSolution | None"
+    ) -> None:
+        # These are the values of the cached properties below.
         if known_gram is not None:
-            self.__dict__["gram"] = known_gram  # the value of the cached property below
+            self.__dict__["gram"] = known_gram
+        if known_basic is not None:
+            self.__dict__["basic"] = known_basic
 
     @property
     def n_support(self) -> int:
@@ -230,6 +245,32 @@ class DualSolution:
         """
         in_bound = rows_of(self.in_bound)
         return factored_gram(self.problem.K.block(in_bound, in_bound))
+
+    @functools.cached_property
+    def basic(self) -> "DualSolution":
+        """The same fit with the dual variables that the solver found; mostly the solution itself.
+
+        Where several dual variables are optimal, `alpha` are those of a rule, which makes many rows
+        in-bound. Those of the solver have fewer in-bound rows, so that paths and proofs are easier.
+        """
+        return self
+
+    def with_alpha(self, alpha: FloatArray) -> "DualSolution":
+        """Return the same fit with other optimal dual variables, and with this one as its `basic`.
+
+        Parameters
+        ----------
+        alpha
+            Dual variables that give the same decision values, shape (l,).
+        """
+        in_bound, bounded = kinds_of_support(alpha, self.problem.costs)
+        return replace(
+            self,
+            alpha=read_only(alpha),
+            in_bound=in_bound,
+            bounded=bounded,
+            known_basic=self,
+        )
 
     @functools.cached_property
     def margin_noise(self) -> float:

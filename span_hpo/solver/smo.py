@@ -68,9 +68,15 @@ def improved_in_box(
 
 
 def shortened_in_box(
-    P: FloatArray, x: FloatArray, lower: FloatArray, upper: FloatArray, tol: float, steps: int
+    P: FloatArray,
+    x: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    tol: float,
+    steps: int,
+    pull: FloatArray | float = 0.0,
 ) -> FloatArray:
-    """Return a point of the box that has the same sum as x and a smaller ``x'Px``.
+    """Return a point of the box that has the same sum as x and a smaller ``x'Px / 2 - pull'x``.
 
     Parameters
     ----------
@@ -84,9 +90,11 @@ def shortened_in_box(
         Gap of the gradient between two rows at which to stop.
     steps
         Largest number of steps.
+    pull
+        Linear part of the function, shape (n,).
     """
     shorter = x.copy()
-    _pair_steps(P, *_distance_parts(P), lower, upper, shorter, -(P @ x), tol, steps)
+    _pair_steps(P, *_distance_parts(P), lower, upper, shorter, pull - P @ x, tol, steps)
     return shorter
 
 

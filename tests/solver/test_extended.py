@@ -95,7 +95,7 @@ def test_sums_are_rounded_once(seed):
 def test_steps_lead_to_the_solution(seed):
     """Dual variables stay in their boxes, and the end is the solution within the bounds."""
     problem = mixed_norms_problem(seed)
-    point = improved(problem, solve(problem).alpha)
+    point = improved(problem, solve(problem).basic.alpha)
     assert (point.alpha >= 0).all()
     assert (point.above >= 0).all()
     np.testing.assert_allclose(point.alpha + point.above, problem.costs, rtol=1e-15)
