@@ -89,6 +89,7 @@ def tune(
         weighting,
         metric=model_settings.metric,
         loo_method=search_settings.loo_method,
+        solver=model_settings.solver,
         scale=row_settings.scale,
         search=engine.chosen,
     )

@@ -67,6 +67,7 @@ def one_point(row_settings: RowSettings, model_settings: ModelSettings) -> Point
         kernel=kernel_of(model_settings),
         weighting=weighting_of(model_settings, row_settings.score, samples.y),
         metric=model_settings.metric,
+        solver=model_settings.solver,
         scores=samples.scores,
         groups=samples.groups,
     )

@@ -19,6 +19,7 @@ from span_hpo.loo import METHODS
 from span_hpo.metrics import METRICS
 from span_hpo.runtime import ArgumentError, real, whole
 from span_hpo.search import DEFAULT_BUDGETS, PRUNERS, SAMPLERS, SCHEDULERS
+from span_hpo.solver import SOLVERS
 
 WEIGHTINGS = ("class", "uniform", "sigmoid", "power", "class*sigmoid", "class*power")
 MOST_REFITS = 1000  # largest number of rows for which refits are made by default
@@ -59,6 +60,7 @@ class ModelSettings:
     A: float | None
     B: float | None
     tau: float | None
+    solver: str
 
 
 @dataclass(frozen=True)
@@ -233,6 +235,13 @@ model_options = _gathered(
     click.option("--A", "A", type=float, help="Steepness of the weighting sigmoid."),
     click.option("--B", "B", type=float, help="Score at the middle of the weighting sigmoid."),
     click.option("--tau", type=float, help="Exponent of the weighting power."),
+    click.option(
+        "--solver",
+        type=click.Choice(list(SOLVERS)),
+        default="auto",
+        show_default=True,
+        help="What computes the first fit: LIBSVM, or pairwise steps on the kernel matrix.",
+    ),
 )
 search_options = _gathered(
     "search_settings",

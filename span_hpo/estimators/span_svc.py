@@ -41,7 +41,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
 
     Parameters
     ----------
-    kernel, weighting, metric, loo_method, tol, max_iter, memory_limit
+    kernel, weighting, metric, loo_method, tol, max_iter, solver, memory_limit
         Arguments of the `SpanObjective` that is minimised. A search needs a single metric.
     n_trials
         Number of trials. With a `storage`, trials of earlier fits of the study count.
@@ -136,6 +136,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         progress_bar: bool = False,
         tol: float = DEFAULT_TOL,
         max_iter: int = DEFAULT_MAX_ITER,
+        solver: str = "auto",
         memory_limit: float | None = None,
     ) -> None:
         self.kernel = kernel
@@ -156,6 +157,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         self.progress_bar = progress_bar
         self.tol = tol
         self.max_iter = max_iter
+        self.solver = solver
         self.memory_limit = memory_limit
 
     def __sklearn_tags__(self) -> Any:
@@ -215,6 +217,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             metric_weight=weight,
             tol=self.tol,
             max_iter=self.max_iter,
+            solver=self.solver,
             memory_limit=self.memory_limit,
         )
         self.classes_ = self.objective_.data.classes.copy()

@@ -14,7 +14,7 @@ from span_hpo.loo.immediate import immediate_proofs, proofs_by_definition
 from span_hpo.loo.path import follow_rows
 from span_hpo.loo.proofs import ACCURATE, Proofs
 from span_hpo.loo.result import LeaveOneOut, error_bounds
-from span_hpo.loo.span_rule import free_squared_spans
+from span_hpo.loo.span_rule import as_spans, free_squared_spans
 from span_hpo.loo.stopping import alpha_without, stopped_rows
 from span_hpo.runtime import (
     BoolArray,
@@ -47,6 +47,7 @@ def leave_one_out(
     complete: bool = False,
     certify: bool = True,
     n_jobs: int = 1,
+    spans: str = "closed",
 ) -> LeaveOneOut:
     """Compute the decision value that every row would get from a fit without that row.
 
@@ -80,6 +81,8 @@ def leave_one_out(
     n_jobs
         Number of threads that follow dual paths, if Numba is installed. More than one is worthwhile
         for a single large fit; in a search it is better to run trials in parallel.
+    spans
+        How spans without the box are computed: "closed" or "piqp"; see `free_squared_spans`.
 
     Returns
     -------
@@ -88,7 +91,7 @@ def leave_one_out(
     Raises
     ------
     ValueError
-        If the method is unknown, or `n_jobs` is not a positive number.
+        If `method` or `spans` is unknown, or `n_jobs` is not a positive number.
     SolverError
         For all methods but "refit", if a negative pivot or a negative squared distance leads to a
         negative eigenvalue, so that the kernel is not positive semi-definite, which all proofs
@@ -112,7 +115,8 @@ def leave_one_out(
     if method not in METHODS:
         raise ValueError(f"`method` must be one of {list(METHODS)}, got {method!r}.")
     n_jobs = whole("n_jobs", n_jobs, at_least=1)
-    answer, request = _ANSWER_OF_METHOD[method], _Request(complete, certify, threads=n_jobs)
+    answer = _ANSWER_OF_METHOD[method]
+    request = _Request(complete, certify, threads=n_jobs, spans=as_spans(spans))
     if isinstance(solution, PairwiseSolution):
         found = [answer(part, request) for part in solution.solutions]
         return _elected(solution, method, found, request.certify)
@@ -126,6 +130,7 @@ class _Request:
     complete: bool
     certify: bool
     threads: int
+    spans: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +157,7 @@ class _Answers:
 
 def _by_span_rule(solution: DualSolution, request: _Request) -> _Answers:
     """Estimate all values from the spans; a row whose span is undefined follows its path."""
-    spans, basic = _spans(solution), solution.basic
+    spans, basic = _spans(solution, request), solution.basic
     proofs = immediate_proofs(basic, certify=request.certify)
     undefined = np.isnan(spans)
     if request.certify:
@@ -168,7 +173,7 @@ def _by_span_rule(solution: DualSolution, request: _Request) -> _Answers:
 
 def _by_paths(solution: DualSolution, request: _Request) -> _Answers:
     """Prove the class of every row, by certificates and along dual paths."""
-    spans, basic = _spans(solution), solution.basic
+    spans, basic = _spans(solution, request), solution.basic
     proofs = immediate_proofs(basic)
     if not request.complete:
         _certify(basic, proofs)
@@ -181,7 +186,7 @@ def _by_paths(solution: DualSolution, request: _Request) -> _Answers:
 
 def _by_stopped_fits(solution: DualSolution, request: _Request) -> _Answers:
     """Fit without each open row until its class is proven."""
-    spans, basic = _spans(solution), solution.basic
+    spans, basic = _spans(solution, request), solution.basic
     proofs = immediate_proofs(basic)
     proofs.put(proofs.open, stopped_rows(basic, proofs.open, complete=request.complete))
     rows = rows_of(~_is_settled(proofs, request.complete))
@@ -207,10 +212,10 @@ _ANSWER_OF_METHOD: dict[str, Callable[[DualSolution, _Request], _Answers]] = {
 METHODS = tuple(_ANSWER_OF_METHOD)
 
 
-def _spans(solution: DualSolution) -> FloatArray:
+def _spans(solution: DualSolution, request: _Request) -> FloatArray:
     """Return the free squared spans, all undefined if rounding prevents their computation."""
     try:
-        return free_squared_spans(solution)
+        return free_squared_spans(solution, spans=request.spans)
     except SolverError:
         check_definite(solution.problem.K)
         return np.where(solution.alpha > 0, np.nan, 0.0)

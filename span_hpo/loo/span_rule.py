@@ -10,14 +10,15 @@ import numpy as np
 
 from span_hpo.kernels import KernelBlocks
 from span_hpo.runtime import BoolArray, FloatArray, IndexArray, rows_of, sums_of_others
-from span_hpo.solver import CentredGram, DualSolution, factored_gram, independent_rows
+from span_hpo.solver import BoxQP, CentredGram, DualSolution, factored_gram, independent_rows
 
+CLOSED, PIQP = SPANS = ("closed", "piqp")
 _COLUMNS_AT_ONCE = 4096  # number of bounded rows whose kernel columns are in memory together
 _NO_PART = 1e-6  # largest weight of a row in a combination of which it is no part
 _ROOM_ROUNDING = 1e-12  # rounding in a comparison of room with alpha_p, relative to their sum
 
 
-def free_squared_spans(solution: DualSolution) -> FloatArray:
+def free_squared_spans(solution: DualSolution, *, spans: str = "closed") -> FloatArray:
     """Return the squared spans of a solution, assuming that in-bound and bounded rows stay so.
 
     With ``M = [[K_II, 1], [1', 0]]`` over the in-bound support vectors I,
@@ -28,6 +29,15 @@ def free_squared_spans(solution: DualSolution) -> FloatArray:
 
     `span_hpo.solver.centred_gram` computes all of them from one Cholesky factor.
 
+    Parameters
+    ----------
+    solution
+        Solution of a two-class problem, as `solve` returns it.
+    spans
+        "closed" for this closed form, or "piqp" to solve one quadratic program for each support
+        vector with PIQP, as the paper describes it. Both give the same spans, the second much more
+        slowly.
+
     Returns
     -------
     Squared spans, shape (l,). A span is undefined, and NaN, for bounded rows if no row is in-bound,
@@ -35,8 +45,10 @@ def free_squared_spans(solution: DualSolution) -> FloatArray:
 
     Raises
     ------
+    ValueError
+        If `spans` is unknown.
     SolverError
-        If the kernel is not positive semi-definite.
+        If the kernel is not positive semi-definite, or PIQP cannot solve a program.
 
     References
     ----------
@@ -56,11 +68,48 @@ def free_squared_spans(solution: DualSolution) -> FloatArray:
     in_bound, bounded = rows_of(solution.in_bound), rows_of(solution.bounded)
     squared[bounded] = np.nan
     squared[in_bound] = np.nan
-    if len(in_bound) >= 1:
+    if as_spans(spans) == PIQP:
+        has_span = bounded if len(in_bound) == 1 else rows_of(solution.alpha)
+        if len(in_bound):
+            squared[has_span] = _squared_by_programs(solution, in_bound, has_span)
+    elif len(in_bound):
         base, gram, own = _hull(solution, in_bound)
         squared[bounded] = _distances_to_hull(solution.problem.K, base, gram, bounded)
         if len(in_bound) >= 2:
             squared[in_bound] = own
+    return squared
+
+
+def as_spans(spans: str) -> str:
+    """Return how spans are computed, after checking it."""
+    if spans not in SPANS:
+        raise ValueError(f"`spans` must be one of {list(SPANS)}, got {spans!r}.")
+    return spans
+
+
+def _squared_by_programs(
+    solution: DualSolution, in_bound: IndexArray, rows: IndexArray
+) -> FloatArray:
+    """Return the squared spans of some rows, each by a quadratic program without bounds.
+
+    An in-bound p stays among the variables, with ``lambda_p = -1`` and a sum of 0, so that all
+    programs share one matrix.
+    """
+    problem, gram = solution.problem, solution.gram
+    G = gram.centred(problem.K.block(in_bound, in_bound))
+    program, everywhere = BoxQP(G / gram.scale), np.full(len(in_bound), np.inf)
+    squared = np.empty(len(rows))
+    for k, p in enumerate(rows):
+        lower, upper = -everywhere, everywhere.copy()
+        if solution.in_bound[p]:
+            lower[in_bound == p] = upper[in_bound == p] = -1.0
+            G_Ip, G_pp, total = np.zeros(len(in_bound)), 0.0, 0.0
+        else:
+            column = problem.K.block(in_bound, np.array([p]))
+            columns, squares = gram.about_centroid(column, problem.K.diagonal()[[p]])
+            G_Ip, G_pp, total = columns[:, 0], float(squares[0]), 1.0
+        found = program.solve(-G_Ip / gram.scale, total, lower, upper).x
+        squared[k] = max(0.0, float(G_pp - 2 * G_Ip @ found + found @ G @ found))
     return squared
 
 

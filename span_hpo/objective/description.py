@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from span_hpo.data import Dataset
+from span_hpo.metrics import Metric
 from span_hpo.runtime import FloatArray
 from span_hpo.space import as_dimension
 
@@ -33,7 +34,23 @@ def described(part: Any) -> Any:
     return found
 
 
-def described_data(data: Dataset) -> dict[str, Any]:
+def described_losses(
+    data: Dataset, metrics: Sequence[Metric], weight: FloatArray
+) -> dict[str, Any]:
+    """Return what losses are about in this version of the package, in a form for JSON."""
+    from span_hpo import __version__  # the root, which imports this module
+
+    return {
+        "version of span_hpo": __version__,
+        "dual variables": "least sum of alpha^2 / C",
+        "left out": "one row",
+        **_described_data(data),
+        "metrics": [metric.name for metric in metrics],
+        **_described_weight(weight),
+    }
+
+
+def _described_data(data: Dataset) -> dict[str, Any]:
     """Return what distinguishes rows from others, in a form for JSON."""
     return {
         "rows": len(data),
@@ -48,7 +65,7 @@ def described_data(data: Dataset) -> dict[str, Any]:
     }
 
 
-def described_weight(weight: FloatArray) -> dict[str, str]:
+def _described_weight(weight: FloatArray) -> dict[str, str]:
     """Return what distinguishes metric weights from others; nothing if all of them are 1."""
     if (weight == 1).all():
         return {}

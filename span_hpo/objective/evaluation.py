@@ -48,6 +48,8 @@ class Evaluation(Printable):
         Numbers of support vectors and of in-bound support vectors.
     converged
         Whether the fit reached its tolerance.
+    solver
+        What computed the first fit: "libsvm" or "smo", or both for several classes; see `solve`.
     seconds
         Wall time of the evaluation.
     metric_weight
@@ -74,6 +76,7 @@ class Evaluation(Printable):
     n_support: int
     n_in_bound: int
     converged: bool
+    solver: str
     seconds: float
     metric_weight: FloatArray
 
@@ -88,7 +91,7 @@ class Evaluation(Printable):
         return model_rank(self.loss, self.figures())
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures to store with a trial, as plain numbers by name."""
+        """Return the figures to store with a trial, as plain numbers and names by name."""
         return {
             "loo_error": float(self.loo.error),
             "loo_error_bounds": [float(bound) for bound in self.loo.error_bounds],
@@ -98,6 +101,7 @@ class Evaluation(Printable):
             "n_in_bound": int(self.n_in_bound),
             "n_undefined": int(self.loo.n_undefined),
             "n_refit": int(self.loo.n_refit),
+            "solver": self.solver,
             "seconds": float(self.seconds),
         }
 

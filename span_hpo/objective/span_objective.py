@@ -14,7 +14,7 @@ from span_hpo.kernels import KernelBlocks, KernelCache, Precomputed, as_kernel
 from span_hpo.loo import METHODS, leave_one_out
 from span_hpo.metrics import as_metrics
 from span_hpo.objective.budgets import budgets_in_rows
-from span_hpo.objective.description import described, described_data, described_weight
+from span_hpo.objective.description import described, described_losses
 from span_hpo.objective.evaluation import CrossValidation, Evaluation
 from span_hpo.runtime import FloatArray, IndexArray, read_only, real, whole
 from span_hpo.solver import (
@@ -23,6 +23,7 @@ from span_hpo.solver import (
     DualSolution,
     PairwiseSolution,
     Problem,
+    as_solver,
     checked_costs,
     checked_max_iter,
     n_pairs_of,
@@ -66,6 +67,9 @@ class SpanObjective:
         Weight of each row in the metric, shape (l,).
     tol, max_iter
         Stopping tolerance and step limit of a fit; see `solve`.
+    solver
+        What computes the first fit, "auto", "libsvm" or "smo", which all lead to the same solution;
+        see `solve`.
     memory_limit
         Megabytes for kernel matrices, shared by all threads; by default a quarter of the machine's
         memory. If a matrix exceeds the limit, fits compute the blocks that they need from the
@@ -102,6 +106,7 @@ class SpanObjective:
         metric_weight: Any = None,
         tol: float = DEFAULT_TOL,
         max_iter: int = DEFAULT_MAX_ITER,
+        solver: str = "auto",
         memory_limit: float | None = None,
     ) -> None:
         if weighting is not None and not is_weighting(weighting):
@@ -118,6 +123,7 @@ class SpanObjective:
         self._needs_values = any(metric.needs_values for metric in self.metrics)
         self.tol = real("tol", tol, above=0)
         self.max_iter = checked_max_iter(max_iter)
+        self.solver = as_solver(solver)
         self.space: Space = merged_space(
             {"the kernel": self.kernel.space, "the weighting": self.weighting.space}
         )
@@ -193,6 +199,7 @@ class SpanObjective:
             n_support=solution.n_support,
             n_in_bound=solution.n_in_bound,
             converged=solution.converged,
+            solver=solution.solver,
             seconds=time.perf_counter() - start,
             metric_weight=weight,
         )
@@ -383,10 +390,9 @@ class SpanObjective:
     def description(self) -> dict[str, Any]:
         """Return what distinguishes this objective from others, in a form for JSON."""
         return {
-            **described_data(self.data),
-            "metrics": [metric.name for metric in self.metrics],
-            **described_weight(self.metric_weight),
+            **described_losses(self.data, self.metrics, self.metric_weight),
             "loo_method": self.loo_method,
+            "solver": self.solver,
             "kernel": described(self.kernel),
             "weighting": described(self.weighting),
             "parameters": sorted(self.space),
@@ -399,10 +405,10 @@ class SpanObjective:
     def _solved(
         self, K: KernelBlocks, data: Dataset, costs: FloatArray
     ) -> DualSolution | PairwiseSolution:
+        settings: Any = {"tol": self.tol, "max_iter": self.max_iter, "solver": self.solver}
         if len(data.classes) > 2:
-            return solve_pairs(K, data.codes, costs, tol=self.tol, max_iter=self.max_iter)
-        problem = Problem.of_checked(K, data.y, costs)
-        return solve(problem, tol=self.tol, max_iter=self.max_iter)
+            return solve_pairs(K, data.codes, costs, **settings)
+        return solve(Problem.of_checked(K, data.y, costs), **settings)
 
     def _losses(self, data: Dataset, values: FloatArray, weight: FloatArray) -> dict[str, float]:
         return {metric.name: metric.loss(data.y, values, weight) for metric in self.metrics}

@@ -9,7 +9,14 @@ from span_hpo.solver.centred_gram import (
     independent_rows,
 )
 from span_hpo.solver.extended import ONE_ROUNDING, ExtendedPoint
-from span_hpo.solver.fit import DEFAULT_MAX_ITER, DEFAULT_TOL, solution_of, solve
+from span_hpo.solver.fit import (
+    DEFAULT_MAX_ITER,
+    DEFAULT_TOL,
+    SOLVERS,
+    as_solver,
+    solution_of,
+    solve,
+)
 from span_hpo.solver.gaps import NEGLIGIBLE_GAP, curved_gap, row_gaps
 from span_hpo.solver.lapack import solve_triangular
 from span_hpo.solver.libsvm_fit import checked_max_iter, one_class_weights
@@ -48,6 +55,7 @@ __all__ = [
     "NEGLIGIBLE_GAP",
     "ONE_ROUNDING",
     "ROUNDED_UP",
+    "SOLVERS",
     "BoxQP",
     "CentredGram",
     "DualPoint",
@@ -55,6 +63,7 @@ __all__ = [
     "ExtendedPoint",
     "PairwiseSolution",
     "Problem",
+    "as_solver",
     "check_definite",
     "checked_costs",
     "checked_max_iter",

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from span_hpo.errors import SolverError
 from span_hpo.kernels import KernelBlocks, is_held, kernel_product, largest_entry
 from span_hpo.runtime import (
     FloatArray,
@@ -26,6 +27,7 @@ from span_hpo.solver.problem import DualSolution, Problem, kinds_of_support
 from span_hpo.solver.rounding import dot_rounding
 from span_hpo.solver.smo import smo_point
 
+AUTO, LIBSVM, SMO = SOLVERS = ("auto", "libsvm", "smo")
 DEFAULT_TOL = 1e-3  # LIBSVM's default, in units of the margin
 DEFAULT_MAX_ITER = 1_000_000
 _KEPT_SHARE = 0.9  # if at most this share of the rows has a positive cost, the others are left out
@@ -43,6 +45,7 @@ def solve(
     tol: float = DEFAULT_TOL,
     max_iter: int = DEFAULT_MAX_ITER,
     polish: bool = True,
+    solver: str = "auto",
 ) -> DualSolution:
     """Fit a weighted SVM.
 
@@ -55,11 +58,15 @@ def solve(
     max_iter
         Largest number of steps of the first fit.
     polish
-        Improve the first fit to the solution in double precision. The first fit is computed on the
-        kernel matrix if that is held in memory and Numba is installed, and by LIBSVM otherwise. If
-        the solution is not reached, the best answer is returned, and `DualSolution.kkt_violation`
-        shows how far off it is. Without polish, the answer is that of LIBSVM, with its tolerance
-        and with kernel values in single precision.
+        Improve the first fit to the solution in double precision. If the solution is not reached,
+        the best answer is returned, and `DualSolution.kkt_violation` shows how far off it is.
+        Without polish, the answer is that of the first fit within its tolerance.
+    solver
+        What computes the first fit. "libsvm" is weighted LIBSVM, whose kernel values have single
+        precision. "smo" takes pairwise steps on the kernel matrix, which must be held in memory.
+        "auto" is "smo" if the matrix is held in memory and the compiled core is present, and
+        LIBSVM otherwise or if that start does not lead to the solution; without polish, it is
+        LIBSVM. All of them end at the same solution.
 
     Returns
     -------
@@ -68,9 +75,10 @@ def solve(
     Raises
     ------
     ValueError
-        If `tol` or `max_iter` is not valid.
+        If `tol`, `max_iter` or `solver` is not valid, or "smo" is asked for a matrix that is not
+        held in memory.
     SolverError
-        If LIBSVM cannot give a finite answer.
+        If the solver cannot give a finite answer.
 
     Examples
     --------
@@ -85,6 +93,12 @@ def solve(
     -1.0
     """
     tol, max_iter = real("tol", tol, above=0), checked_max_iter(max_iter)
+    solver = as_solver(solver)
+    if solver == SMO and not is_held(problem.K):
+        raise ValueError(
+            "`solver` must be 'auto' or 'libsvm' if the kernel matrix is not held in memory, got "
+            "'smo'. Raise `memory_limit` to hold it."
+        )
     kept = rows_of(problem.costs)
     # Rows with cost 0 never move. It takes less time to keep a few than to copy the matrix.
     fitted = problem if len(kept) > _KEPT_SHARE * len(problem) else problem.take(kept)
@@ -93,11 +107,14 @@ def solve(
     sign = float(problem.y[kept[0]])
     y = sign * fitted.y
     if polish:
-        point = _optimum(K, y, costs, tol, max_iter)
+        point, used = _optimum(K, y, costs, tol, max_iter, solver)
+        converged = _is_close(point, tol)
+    elif solver == SMO:
+        point, used = _finite(_smo_start(K, y, costs, tol, max_iter)), SMO
         converged = _is_close(point, tol)
     else:
         start, converged = libsvm_alpha(K, y, costs, tol, max_iter)
-        point = _point(K, y, costs, start)
+        point, used = _point(K, y, costs, start), LIBSVM
     b = sign * point.offset()
     alpha, reported, F = point.alpha, point.alpha, sign * point.F
     if polish:
@@ -117,6 +134,7 @@ def solve(
         converged=converged,
         tol=tol,
         max_iter=max_iter,
+        solver=used,
         known_gram=point.gram,
     )
     if not is_basic:
@@ -146,6 +164,7 @@ def solution_of(problem: Problem, point: DualPoint, like: DualSolution) -> DualS
         converged=_is_close(point, like.tol),
         tol=like.tol,
         max_iter=like.max_iter,
+        solver=like.solver,
         known_gram=point.gram,
     )
 
@@ -157,26 +176,56 @@ def _among(count: int, rows: IndexArray, values: FloatArray) -> FloatArray:
     return everywhere
 
 
-def _optimum(
-    K: KernelBlocks, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
-) -> DualPoint:
-    """Return the solution, or the point that comes closest to it.
+def as_solver(solver: str) -> str:
+    """Return the name of a solver after checking it."""
+    if solver not in SOLVERS:
+        raise ValueError(f"`solver` must be one of {list(SOLVERS)}, got {solver!r}.")
+    return solver
 
-    The first start is computed on the matrix if it is held in memory and Numba is installed. If
-    there is no such start, or it does not lead to the solution, LIBSVM computes the start. A point
-    that violates margins by more than their rounding is improved beyond double precision.
+
+def _optimum(
+    K: KernelBlocks, y: FloatArray, costs: FloatArray, tol: float, max_iter: int, solver: str
+) -> tuple[DualPoint, str]:
+    """Return the solution, or the point that comes closest to it, and the solver that began.
+
+    A point that violates margins by more than their rounding is improved beyond double precision.
     """
     first = None
-    smallest, largest = _PLAIN_KERNEL
-    if is_held(K) and runs_machine_code() and smallest < largest_entry(K) < largest:
-        start, F = smo_point(K, y, costs, tol, max_iter)
-        if np.isfinite(start.sum()):
-            first = _refined(polished(DualPoint(K, y, costs, start, F)))
-            if _is_close(first, tol):
-                return first
+    if solver == SMO or (solver == AUTO and _suits_smo(K)):
+        start = _smo_start(K, y, costs, tol, max_iter)
+        if solver == SMO or np.isfinite(start.alpha.sum()):
+            first = _refined(polished(_finite(start)))
+            if solver == SMO or _is_close(first, tol):
+                return first, SMO
     second = _refined(polished(_point(K, y, costs, libsvm_alpha(K, y, costs, tol, max_iter)[0])))
     # If the first gap is NaN, the comparison is false and the second point is returned.
-    return first if first is not None and first.offset_gap < second.offset_gap else second
+    if first is not None and first.offset_gap < second.offset_gap:
+        return first, SMO
+    return second, LIBSVM
+
+
+def _suits_smo(K: KernelBlocks) -> bool:
+    """Return whether pairwise steps on the matrix are fast and cannot overflow."""
+    smallest, largest = _PLAIN_KERNEL
+    return is_held(K) and runs_machine_code() and smallest < largest_entry(K) < largest
+
+
+def _smo_start(
+    K: KernelBlocks, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
+) -> DualPoint:
+    """Return a fit by pairwise steps on the matrix, within the tolerance; it may overflow."""
+    alpha, F = smo_point(K, y, costs, tol, max_iter)
+    return DualPoint(K, y, costs, alpha, F)
+
+
+def _finite(start: DualPoint) -> DualPoint:
+    """Return a start by pairwise steps after checking that it has not overflown."""
+    if not np.isfinite(start.alpha.sum()):
+        raise SolverError(
+            "The pairwise steps overflow. Scale the features, lower the costs or use "
+            "solver='libsvm'."
+        )
+    return start
 
 
 def _refined(point: DualPoint) -> DualPoint:

@@ -47,6 +47,11 @@ class PairwiseSolution:
         return all(solution.converged for solution in self.solutions)
 
     @property
+    def solver(self) -> str:
+        """What computed the first fits, such as "smo", or "libsvm, smo" if they differ."""
+        return ", ".join(sorted({solution.solver for solution in self.solutions}))
+
+    @property
     def n_support(self) -> int:
         """The number of rows that are a support vector of some fit."""
         return self._in_some_fit([solution.alpha > 0 for solution in self.solutions])
@@ -86,7 +91,13 @@ def rows_of_pairs(codes: Array) -> Iterator[tuple[IndexArray, FloatArray]]:
 
 
 def solve_pairs(
-    K: KernelBlocks, codes: IndexArray, costs: FloatArray, *, tol: float, max_iter: int
+    K: KernelBlocks,
+    codes: IndexArray,
+    costs: FloatArray,
+    *,
+    tol: float,
+    max_iter: int,
+    solver: str = "auto",
 ) -> PairwiseSolution:
     """Fit a weighted SVM for every pair of classes.
 
@@ -99,15 +110,15 @@ def solve_pairs(
     costs
         Upper bound of the dual variable of each row in all its fits, shape (l,). Each class must
         have a row with a positive cost, which has been checked before.
-    tol, max_iter
-        Tolerance and step limit of each fit; see `solve`.
+    tol, max_iter, solver
+        Tolerance, step limit and solver of each fit; see `solve`.
     """
     all_rows, solutions = [], []
     pairs = list(rows_of_pairs(codes))
     values = np.empty((len(codes), len(pairs)))
     for column, (rows, y) in enumerate(pairs):
         problem = Problem.of_checked(K.take(rows), y, costs[rows])
-        solution = solve(problem, tol=tol, max_iter=max_iter)
+        solution = solve(problem, tol=tol, max_iter=max_iter, solver=solver)
         support = np.flatnonzero(solution.alpha)
         beta = (y * solution.alpha)[support]
         values[:, column] = kernel_times(K, rows[support], beta) + solution.b

@@ -183,6 +183,8 @@ class DualSolution:
         reports that it finished.
     tol, max_iter
         Tolerance and step limit with which `solve` was called.
+    solver
+        What computed the first fit: "libsvm" or "smo"; see `solve`.
     known_gram
         Factored Gram matrix of the in-bound rows if the solver has computed it; see `gram`.
     known_basic
@@ -212,6 +214,7 @@ class DualSolution:
     converged: bool
     tol: float
     max_iter: int
+    solver: str = "libsvm"
     known_gram: InitVar[CentredGram | None] = None
     known_basic: InitVar["DualSolution | None"] = None
 

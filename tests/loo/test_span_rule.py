@@ -4,7 +4,15 @@ import numpy as np
 import piqp
 import pytest
 
-from span_hpo import Problem, SolverError, box_squared_spans, free_squared_spans, solve, span_exists
+from span_hpo import (
+    Problem,
+    SolverError,
+    box_squared_spans,
+    free_squared_spans,
+    leave_one_out,
+    solve,
+    span_exists,
+)
 from tests.problems import indefinite_problem, moons_problem, random_problem
 from tests.truth import lemma_slack, span_program
 
@@ -165,3 +173,27 @@ def test_indefinite_kernel_has_no_spans():
     """Spans of a kernel that is not positive semi-definite are refused, with the remedy."""
     with pytest.raises(SolverError, match=r"not positive semi-definite .* method='refit'"):
         free_squared_spans(solve(indefinite_problem()))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_programs_give_the_same_spans(seed):
+    """PIQP's minimum without bounds is the closed form, and undefined spans are the same."""
+    solution = solve(random_problem(seed))
+    closed = free_squared_spans(solution)
+    programs = free_squared_spans(solution, spans="piqp")
+    unit = solution.problem.K.diagonal().max()
+    np.testing.assert_array_equal(np.isnan(programs), np.isnan(closed))
+    np.testing.assert_allclose(programs, closed, atol=1e-6 * unit)
+
+
+def test_values_by_programs():
+    """Leave-one-out with spans by PIQP gives the same values."""
+    solution = solve(moons_problem())
+    found = leave_one_out(solution, spans="piqp").decision_values
+    np.testing.assert_allclose(found, leave_one_out(solution).decision_values, atol=1e-7)
+
+
+def test_ways_to_spans_are_checked():
+    """The message names the argument, what is wanted and what was received."""
+    with pytest.raises(ValueError, match=r"`spans` must be one of \['closed', 'piqp'\], got 'qp'"):
+        leave_one_out(solve(moons_problem()), spans="qp")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from span_hpo import Problem, solve
+from span_hpo import Problem, SpanObjective, solve
 from span_hpo.solver.box_qp import BoxQP
 from tests.problems import indefinite_problem, moons_problem, random_problem, rbf, two_moons
 
@@ -226,3 +226,34 @@ def test_wrong_options_are_named(option, message):
     with pytest.raises(ValueError, match="must be") as caught:
         solve(moons_problem(10), **option)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_solver_ends_at_the_same_solution(seed):
+    """LIBSVM, pairwise steps and the automatic choice only differ in how they begin."""
+    problem = random_problem(seed)
+    fits = {name: solve(problem, solver=name) for name in ("auto", "libsvm", "smo")}
+    assert fits["libsvm"].solver == "libsvm"
+    assert fits["smo"].solver == "smo"
+    scale = 1 + np.abs(fits["auto"].decision_values)
+    for fit in fits.values():
+        assert (np.abs(fit.decision_values - fits["auto"].decision_values) <= 1e-6 * scale).all()
+
+
+def test_solvers_are_checked():
+    """The message names the argument, what is wanted and what was received."""
+    problem = moons_problem()
+    with pytest.raises(ValueError, match=r"`solver` must be one of .*'libsvm'.*, got 'svmlight'"):
+        solve(problem, solver="svmlight")
+    X, y = two_moons()
+    objective = SpanObjective(X, y, memory_limit=0, solver="smo")
+    with pytest.raises(ValueError, match=r"not held in memory, got 'smo'. Raise `memory_limit`"):
+        objective(objective.defaults()[0])
+
+
+def test_pairwise_steps_without_polish():
+    """The answer is within the tolerance, and says which solver it is from."""
+    solution = solve(moons_problem(), solver="smo", polish=False)
+    assert solution.converged
+    assert solution.solver == "smo"
+    assert 0 < solution.kkt_violation() <= 2e-3

@@ -19,6 +19,7 @@ from tests.problems import two_moons
 ATTRIBUTES = {
     "loo_error",
     "loo_error_bounds",
+    "solver",
     "smooth_error",
     "n_rows",
     "n_support",
@@ -50,9 +51,10 @@ def test_attributes_are_plain_and_true(objective):
     for trial in study.trials:
         written = trial.user_attrs
         assert set(written) == {*ATTRIBUTES, "worker"}
-        for name in ATTRIBUTES - {"loo_error_bounds"}:
+        for name in ATTRIBUTES - {"loo_error_bounds", "solver"}:
             assert type(written[name]) in (int, float)
         evaluation = objective.evaluate(trial.params)
+        assert written["solver"] == evaluation.solver
         assert written["loo_error_bounds"] == list(evaluation.loo.error_bounds)
         assert written["n_support"] == evaluation.n_support
         assert written["smooth_error"] == evaluation.smooth_error
