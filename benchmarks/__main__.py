@@ -15,11 +15,11 @@ from benchmarks.harness.runner import QUICK, Options
 # Every benchmark by its folder, in the order in which `all` measures them: `nodes` reads the CSVs
 # of `large`, `scale` and `cluster`.
 BENCHMARKS = {
-    "cost": ("speed", "exact", "growth", "large", "classes", "startup", "scale"),
+    "cost": ("speed", "spans", "exact", "growth", "large", "classes", "startup", "scale"),
     "search": ("search", "pruning", "overhead", "samplers", "cluster", "nodes"),
     "papers": ("weighted", "ringnorm", "exact_selection", "rivals", "postal"),
     "peers": ("calibration", "peers"),
-    "robustness": ("truth", "mutations", "chaos"),
+    "robustness": ("truth", "one_answer", "mutations", "chaos"),
 }
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from benchmarks.cost import classes, exact, growth, large, scale, speed
 from benchmarks.papers import exact_selection, postal, rivals, weighted
 from benchmarks.peers import calibration, peers
-from benchmarks.robustness import chaos, mutations, truth
+from benchmarks.robustness import chaos, mutations, one_answer, truth
 from benchmarks.search import cluster, nodes, overhead, pruning, samplers, search
 
 ROOT = Path(__file__).parent.parent
@@ -50,7 +50,7 @@ TABLES = {
         "samplers": samplers.table,
         "samplers by set": samplers.details_table,
     },
-    "docs/theory.md": {"truth": truth.table},
+    "docs/theory.md": {"one answer": one_answer.table, "truth": truth.table},
     "docs/command_line.md": {"mutations": mutations.table},
     "docs/results.md": {
         "weighted": weighted.summary_table,

@@ -21,6 +21,7 @@ from span_hpo.solver.gaps import NEGLIGIBLE_GAP, curved_gap, row_gaps
 from span_hpo.solver.lapack import solve_triangular
 from span_hpo.solver.libsvm_fit import checked_max_iter, one_class_weights
 from span_hpo.solver.offsets import offset_ends
+from span_hpo.solver.optimal_face import reported_alpha
 from span_hpo.solver.pairwise import (
     PairwiseSolution,
     decided,
@@ -82,6 +83,7 @@ __all__ = [
     "one_class_weights",
     "pairs_of",
     "polished",
+    "reported_alpha",
     "row_gaps",
     "rows_of_pairs",
     "shortened_in_box",
