@@ -13,6 +13,7 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_SHARED = "span_hpo.runtime._memoryviews"  # module that all kernels import
 _interpreted = ContextVar(
     "interpreted", default=os.environ.get("SPAN_HPO_INTERPRETED", "0") not in ("", "0")
 )
@@ -64,7 +65,7 @@ def extension(name: str) -> ModuleType | None:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        if error.name != name:
+        if error.name not in (name, _SHARED):
             raise  # the module is there, but what it imports is not
         _warn_once(error)
     except TypeError as error:  # the module was compiled for other routines than SciPy has now
