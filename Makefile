@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 DEMO_VENV ?= .venv-demo
 BIN := $(VENV)/bin
-KERNELS := $(shell find span_hpo -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
+COMPILED := $(shell find span_hpo -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 
 # SPAN_HPO_DATA may name a folder of data sets; ../shared/data beside the checkout is found.
 export SPAN_HPO_DATA ?= $(abspath $(wildcard ../shared/data))
@@ -30,7 +30,7 @@ quick: $(VENV)/built ## Try the benchmarks of the papers on a small part of the 
 	@if [ -n "$(SPAN_HPO_DATA)" ]; then $(BIN)/python -m benchmarks papers --quick; \
 	else echo "Set SPAN_HPO_DATA to a folder of data sets to try the benchmarks."; fi
 
-$(DEMO_VENV)/installed: pyproject.toml setup.py $(KERNELS)
+$(DEMO_VENV)/installed: pyproject.toml setup.py $(COMPILED)
 	@echo "Installing span_hpo, Optuna and matplotlib in $(DEMO_VENV): about 350 MB."
 	$(PYTHON) -m venv $(DEMO_VENV)
 	$(DEMO_VENV)/bin/python -m pip install --no-compile --editable '.[optuna,plots]'
@@ -49,12 +49,12 @@ $(VENV)/installed: pyproject.toml
 	  || echo "Without PyTorch the test of Optuna's GPSampler is skipped."
 	touch $@
 
-# The installation has built the kernels; this builds those that were edited since.
-$(VENV)/built: $(VENV)/installed setup.py $(KERNELS)
+# The installation has compiled the .pyx files; this compiles those that were edited since.
+$(VENV)/built: $(VENV)/installed setup.py $(COMPILED)
 	$(BIN)/python setup.py --quiet build_ext --inplace
 	touch $@
 
-clean: ## Remove the environments, all caches and the compiled kernels.
+clean: ## Remove the environments, all caches and all compiled files.
 	find span_hpo -name '*.so' -delete
 	rm -rf $(VENV) $(DEMO_VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache
 

@@ -1,4 +1,4 @@
-"""Build the kernels; everything else about the package stands in pyproject.toml."""
+"""Compile the .pyx files; everything else about the package stands in pyproject.toml."""
 
 import os
 import sys
@@ -20,11 +20,11 @@ DIRECTIVES = {
 }
 
 
-def kernels() -> list[Extension]:
+def extensions() -> list[Extension]:
     """Return an extension for each .pyx file of the package."""
     os.chdir(Path(__file__).resolve().parent)
     sources = sorted(Path("span_hpo").rglob("*.pyx"))
-    extensions = [
+    modules = [
         Extension(
             ".".join(source.with_suffix("").parts),
             [source.as_posix()],
@@ -34,14 +34,14 @@ def kernels() -> list[Extension]:
         )
         for source in sources
     ]
-    # Memoryviews are compiled once, in a module that all kernels share.
+    # Memoryviews are compiled once, in a module that all others share.
     shared = Extension(
         SHARED,
         [SHARED.replace(".", "/") + ".c"],
         extra_compile_args=[] if sys.platform == "win32" else ["-g0"],
     )
     built: list[Extension] = cythonize(
-        [*extensions, shared],
+        [*modules, shared],
         build_dir="build/cython",
         compiler_directives=DIRECTIVES,
         shared_utility_qualified_name=SHARED,
@@ -52,4 +52,4 @@ def kernels() -> list[Extension]:
     return built
 
 
-setup(ext_modules=kernels(), options={"build_ext": {"parallel": os.cpu_count()}})
+setup(ext_modules=extensions(), options={"build_ext": {"parallel": os.cpu_count()}})

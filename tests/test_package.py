@@ -10,7 +10,7 @@ import tomllib
 import pytest
 
 import span_hpo
-from tests.kernels import KERNEL_FILES
+from tests.compiled import COMPILED_FILES
 from tests.places import ROOT
 
 # The order in which data flow; no room imports one that stands later. A room is a package with the
@@ -250,7 +250,7 @@ def test_all_packages_are_installed():
     assert set(settings["packages"]) == found
 
 
-def test_sources_of_kernels_are_distributed():
+def test_sources_of_compiled_modules_are_distributed():
     """A source distribution carries what is compiled, and a wheel what was compiled."""
     lines = (ROOT / "MANIFEST.in").read_text().splitlines()
     (patterns,) = [line.split()[2:] for line in lines if line.startswith("recursive-include span")]
@@ -259,9 +259,9 @@ def test_sources_of_kernels_are_distributed():
     assert all(f"-name '{pattern}'" in makefile for pattern in patterns)
 
 
-@pytest.mark.parametrize("path", KERNEL_FILES, ids=lambda path: path.stem)
-def test_kernels_import_what_their_twins_import(path):
-    """A kernel imports from its twin, and otherwise as its twin may import."""
+@pytest.mark.parametrize("path", COMPILED_FILES, ids=lambda path: path.stem)
+def test_compiled_files_import_what_their_twins_import(path):
+    """A .pyx file imports from its twin, and otherwise as its twin may import."""
     package = ".".join(path.parent.relative_to(ROOT / "span_hpo").parts)
     order = LAYOUT[package.split(".")[0]]
     for line in path.read_text().splitlines():
@@ -283,7 +283,7 @@ def test_modules_are_short():
     lengths = {str(path): len(path.read_text().splitlines()) for path, _, _ in files()}
     lengths |= {
         str(path): len(path.read_text().splitlines())
-        for path in [*(ROOT / "benchmarks").rglob("*.py"), *KERNEL_FILES]
+        for path in [*(ROOT / "benchmarks").rglob("*.py"), *COMPILED_FILES]
     }
     assert not {path: length for path, length in lengths.items() if length > MOST_LINES}
 

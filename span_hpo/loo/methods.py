@@ -78,7 +78,7 @@ def leave_one_out(
         For "span": prove what can be proven from the fit alone. If False, the values are the same,
         but only errors by definition and rows that follow their path are certified.
     n_jobs
-        Number of threads that follow dual paths, if Numba is installed. More than one is worthwhile
+        Number of threads that follow dual paths, if they are compiled. More than one is worthwhile
         for a single large fit; in a search it is better to run trials in parallel.
 
     Returns

@@ -1,4 +1,4 @@
-"""Choose between kernels, which are compiled with the package, and their Python twins."""
+"""Choose between functions that were compiled with the package and their Python twins."""
 
 import functools
 import importlib
@@ -13,7 +13,7 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_SHARED = "span_hpo.runtime._memoryviews"  # module that all kernels import
+_SHARED = "span_hpo.runtime._memoryviews"  # module that all compiled ones import
 _interpreted = ContextVar(
     "interpreted", default=os.environ.get("SPAN_HPO_INTERPRETED", "0") not in ("", "0")
 )
@@ -21,7 +21,7 @@ _interpreted = ContextVar(
 
 @contextmanager
 def interpreted() -> Iterator[None]:
-    """Run the Python twins of the kernels in this block, as if nothing were compiled.
+    """Run the Python twins of compiled functions in this block, as if nothing were compiled.
 
     The environment variable ``SPAN_HPO_INTERPRETED=1`` does the same for a whole process.
     """
@@ -33,29 +33,29 @@ def interpreted() -> Iterator[None]:
 
 
 def compiled(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate the Python twin of a kernel to call the kernel where it is compiled.
+    """Decorate the Python twin of a compiled function, which is called in its place.
 
-    The kernel of ``package/module.py`` stands in ``package/_module.pyx``. It has the same name and
-    the same arguments, gives the same answers, and releases Python's lock. It is imported at the
-    first call.
+    The compiled functions of ``package/module.py`` stand in ``package/_module.pyx``. They have the
+    same names and arguments, give the same answers, and release Python's lock. They are imported at
+    the first call. If they were not built, the twin runs.
     """
 
     @functools.cache
-    def kernel() -> Callable[P, T] | None:
+    def machine_code() -> Callable[P, T] | None:
         package, _, name = function.__module__.rpartition(".")
         module = extension(f"{package}._{name}")
         return None if module is None else getattr(module, function.__name__)
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        machine_code = None if _interpreted.get() else kernel()
-        return (machine_code or function)(*args, **kwargs)
+        chosen = None if _interpreted.get() else machine_code()
+        return (chosen or function)(*args, **kwargs)
 
     return call
 
 
 def runs_machine_code() -> bool:
-    """Return whether kernels run as machine code in the current context."""
+    """Return whether compiled functions run as machine code in the current context."""
     return not _interpreted.get() and extension("span_hpo.runtime._accurate") is not None
 
 
@@ -77,7 +77,7 @@ _warned: list[Exception] = []
 
 
 def _warn_once(error: Exception) -> None:
-    """Warn in one line that kernels are missing, once in a process."""
+    """Warn in one line that the compiled core is missing, once in a process."""
     if _warned:
         return
     _warned.append(error)

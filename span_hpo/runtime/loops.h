@@ -1,4 +1,4 @@
-/* What the loops of the kernels share.
+/* What the compiled loops share.
 
 SPAN_HPO_CLONES compiles a function twice, for any processor and for those with AVX2, and the
 loader takes the better one. glibc can do that; elsewhere there is one version. */

@@ -1,4 +1,4 @@
-"""What the loops of the kernels share: functions that are compiled twice, maxima and minima."""
+"""What compiled loops share: functions that are compiled twice, maxima and minima."""
 
 cdef extern from "loops.h" nogil:
     # A function of this type is compiled for any processor, and once more for those with AVX2.

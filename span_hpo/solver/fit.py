@@ -54,10 +54,10 @@ def solve(
         Largest number of steps of the first fit.
     polish
         Improve the first fit to the solution in double precision. The first fit is computed on the
-        kernel matrix if that is held in memory and Numba is installed, and by LIBSVM otherwise. If
-        the solution is not reached, the best answer is returned, and `DualSolution.kkt_violation`
-        shows how far off it is. Without polish, the answer is that of LIBSVM, with its tolerance
-        and with kernel values in single precision.
+        kernel matrix if that is held in memory and the package is compiled, and by LIBSVM
+        otherwise. If the solution is not reached, the best answer is returned, and
+        `DualSolution.kkt_violation` shows how far off it is. Without polish, the answer is that of
+        LIBSVM, with its tolerance and with kernel values in single precision.
 
     Returns
     -------
@@ -150,9 +150,9 @@ def _optimum(
 ) -> DualPoint:
     """Return the solution, or the point that comes closest to it.
 
-    The first start is computed on the matrix if it is held in memory and Numba is installed. If
-    there is no such start, or it does not lead to the solution, LIBSVM computes the start. A point
-    that violates margins by more than their rounding is improved beyond double precision.
+    The first start is computed on the matrix if it is held in memory and the package is compiled.
+    If there is no such start, or it does not lead to the solution, LIBSVM computes the start. A
+    point that violates margins by more than their rounding is improved beyond double precision.
     """
     first = None
     smallest, largest = _PLAIN_KERNEL

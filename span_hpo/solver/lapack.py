@@ -1,7 +1,7 @@
 """Compute Cholesky factors and solve triangular systems without holding Python's lock.
 
-SciPy's own wrappers hold the lock, so that trials in threads would wait for each other. The kernels
-call the same LAPACK routines through SciPy's interface for Cython. Without them, the wrappers do.
+SciPy's own wrappers hold the lock, so that trials in threads would wait for each other. Compiled
+functions call the same LAPACK routines through SciPy's interface for Cython.
 """
 
 from scipy.linalg import lapack

@@ -27,7 +27,7 @@ def test_stopping_is_brute_force(seed):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_kernel_stops_where_its_twin_stops(seed):
+def test_machine_code_stops_where_its_twin_stops(seed):
     """On ugly problems, proofs are the same, and dual variables and products agree to 1e-12.
 
     The offset may be another one where the primal is flat up to rounding.

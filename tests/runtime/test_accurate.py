@@ -69,7 +69,7 @@ def test_what_is_zero_comes_out_as_zero():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_kernel_has_the_dots_of_its_twin(seed):
+def test_machine_code_has_the_dots_of_its_twin(seed):
     """Sums that do not cancel agree, for matrices in any layout and parts of vectors."""
     A, x = np.abs(cancelling(seed, 90)[0]), np.linspace(0.1, 3.0, 180)[::2]
     fixed = A.copy()

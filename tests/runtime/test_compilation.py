@@ -8,12 +8,12 @@ import pytest
 
 from span_hpo import leave_one_out, solve
 from span_hpo.runtime import compilation
-from tests.kernels import KERNEL_FILES, marked_functions, module_of, needs_kernels, twin_of
+from tests.compiled import COMPILED_FILES, marked_functions, module_of, needs_compiled, twin_of
 from tests.places import ROOT
 from tests.problems import moons_problem
 from tests.processes import ended
 
-KERNELS = [pytest.param(path, id=module_of(path)) for path in KERNEL_FILES]
+FILES = [pytest.param(path, id=module_of(path)) for path in COMPILED_FILES]
 ERRORS = """
 from span_hpo import leave_one_out, solve
 from tests.problems import moons_problem
@@ -23,8 +23,8 @@ for method in ("exact", "stopping"):
 """
 
 
-def with_kernel(monkeypatch, module):
-    """Return a marked function whose kernel stands in a module, or has none."""
+def with_machine_code(monkeypatch, module):
+    """Return a marked function whose machine code stands in a module, or is missing."""
     monkeypatch.setattr(compilation, "extension", lambda name: module)
 
     @compilation.compiled
@@ -35,34 +35,34 @@ def with_kernel(monkeypatch, module):
     return answer
 
 
-@needs_kernels
-def test_the_kernel_runs_outside_the_block_only(monkeypatch):
-    """In the block the Python twin runs, outside it the kernel; the name stays."""
-    answer = with_kernel(monkeypatch, types.SimpleNamespace(answer=lambda x: f"kernel {x}"))
+@needs_compiled
+def test_machine_code_runs_outside_the_block_only(monkeypatch):
+    """In the block the Python twin runs, outside it the machine code; the name stays."""
+    answer = with_machine_code(monkeypatch, types.SimpleNamespace(answer=lambda x: f"machine {x}"))
     with compilation.interpreted():
         assert answer(3) == "Python 3"
-    assert answer(x=3) == "kernel 3"
+    assert answer(x=3) == "machine 3"
     assert answer.__name__ == "answer"
 
 
-def test_without_its_kernel_the_twin_runs(monkeypatch):
-    """A function whose kernel was not built is plain Python."""
-    assert with_kernel(monkeypatch, None)(3) == "Python 3"
+def test_without_machine_code_the_twin_runs(monkeypatch):
+    """A function that was not compiled is plain Python."""
+    assert with_machine_code(monkeypatch, None)(3) == "Python 3"
 
 
 def test_other_missing_modules_are_reported(monkeypatch):
-    """Only a kernel itself may be missing, not what it imports."""
+    """Only a compiled module itself may be missing, not what it imports."""
 
     def broken(name):
         raise ModuleNotFoundError("No module named 'other'", name="other")
 
     monkeypatch.setattr(importlib, "import_module", broken)
     with pytest.raises(ModuleNotFoundError, match="other"):
-        compilation.extension("span_hpo.some._kernel")
+        compilation.extension("span_hpo.some._module")
 
 
-@needs_kernels
-def test_a_kernel_for_another_scipy_is_not_used():
+@needs_compiled
+def test_machine_code_for_another_scipy_is_not_used():
     """Where SciPy has changed the arguments of a routine, the twin runs, with one warning."""
     code = f"""
 import importlib
@@ -79,11 +79,11 @@ importlib.import_module = changed
     assert "dgesv has wrong signature" in found.stderr
 
 
-def test_everything_works_without_the_kernels():
+def test_everything_works_without_the_compiled_core():
     """Without a compiled core the answers are the same, and one line says what to do."""
     code = f"""
 import sys
-for name in {[module_of(path) for path in KERNEL_FILES]}:
+for name in {[module_of(path) for path in COMPILED_FILES]}:
     sys.modules[name] = None
 {ERRORS}"""
     expected = repr(leave_one_out(solve(moons_problem(60, cost=10.0)), "exact").error)
@@ -98,7 +98,7 @@ for name in {[module_of(path) for path in KERNEL_FILES]}:
 
 
 @pytest.mark.parametrize(("setting", "is_compiled"), [("0", True), ("", True), ("1", False)])
-@needs_kernels
+@needs_compiled
 def test_the_environment_forces_the_twins(setting, is_compiled):
     """`SPAN_HPO_INTERPRETED=1` holds for a whole process."""
     code = "from span_hpo.runtime import runs_machine_code; print(runs_machine_code())"
@@ -106,17 +106,17 @@ def test_the_environment_forces_the_twins(setting, is_compiled):
     assert found.stdout.strip() == str(is_compiled)
 
 
-def test_kernels_are_imported_when_they_are_needed():
-    """The import of the package does not wait for the kernels."""
+def test_compiled_modules_are_imported_when_they_are_needed():
+    """The import of the package does not wait for compiled modules."""
     code = "import sys, span_hpo; print([name for name in sys.modules if name in {names}])"
-    names = {module_of(path) for path in KERNEL_FILES}
+    names = {module_of(path) for path in COMPILED_FILES}
     found = ended([sys.executable, "-c", code.replace("{names}", repr(names))], ROOT)
     assert found.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("path", KERNELS)
-def test_kernels_and_twins_have_the_same_functions(path):
-    """Every public kernel is marked in the Python file beside it, with the same arguments."""
+@pytest.mark.parametrize("path", FILES)
+def test_compiled_files_and_twins_have_the_same_functions(path):
+    """Every public function is marked in the Python file beside it, with the same arguments."""
     assert path.stem.startswith("_")
     found = {}
     for name, arguments in re.findall(
@@ -127,16 +127,16 @@ def test_kernels_and_twins_have_the_same_functions(path):
     assert found == marked_functions(twin_of(path))
 
 
-def test_every_marked_function_has_a_kernel():
-    """No function is marked without a kernel file beside it."""
-    twins = {twin_of(path) for path in KERNEL_FILES}
+def test_every_marked_function_is_compiled():
+    """No function is marked without a compiled file beside it."""
+    twins = {twin_of(path) for path in COMPILED_FILES}
     for path in (ROOT / "span_hpo").rglob("*.py"):
         assert path in twins or not marked_functions(path), path
 
 
-@needs_kernels
-@pytest.mark.parametrize("path", KERNELS)
-def test_every_kernel_is_built(path):
+@needs_compiled
+@pytest.mark.parametrize("path", FILES)
+def test_every_file_is_compiled(path):
     """What is compiled is compiled completely."""
     module = importlib.import_module(module_of(path))
     assert np.all([hasattr(module, name) for name in marked_functions(twin_of(path))])

@@ -1,4 +1,4 @@
-"""Factors and triangular systems, by the kernels and by SciPy's wrappers."""
+"""Factors and triangular systems, by compiled functions and by SciPy's wrappers."""
 
 import contextlib
 import threading
@@ -9,7 +9,7 @@ import pytest
 
 from span_hpo.runtime import interpreted
 from span_hpo.solver.lapack import cholesky, inverse_of_triangular, solve_triangular
-from tests.kernels import needs_kernels
+from tests.compiled import needs_compiled
 
 RNG = np.random.default_rng(0)
 
@@ -19,7 +19,7 @@ def gram(n):
     return A @ A.T + n * np.eye(n)
 
 
-@pytest.fixture(params=["kernels", "wrappers"])
+@pytest.fixture(params=["compiled", "wrappers"])
 def way(request):
     with interpreted() if request.param == "wrappers" else contextlib.nullcontext():
         yield request.param
@@ -59,7 +59,7 @@ def test_indefinite_matrix_has_no_factor(n):
 
 @pytest.mark.parametrize("n", [1, 2, 30, 200])
 def test_both_ways_agree(n):
-    """Kernels and wrappers call the same routines, for matrices in any layout."""
+    """Compiled functions and wrappers call the same routines, for matrices in any layout."""
     H = gram(n)
     fixed = H.copy()
     fixed.setflags(write=False)
@@ -83,7 +83,7 @@ def test_both_ways_agree(n):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
-@needs_kernels
+@needs_compiled
 def test_other_threads_run_meanwhile():
     """While a large system is solved another thread goes on counting."""
     L = cholesky(gram(1500))

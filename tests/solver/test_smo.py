@@ -10,7 +10,7 @@ from span_hpo.kernels.blocks import KernelMatrix, kernel_product
 from span_hpo.runtime import interpreted
 from span_hpo.solver.active_set import DualPoint
 from span_hpo.solver.rounding import margin_noise
-from tests.kernels import needs_kernels
+from tests.compiled import needs_compiled
 from tests.problems import moons_problem, random_problem, symmetric_problem
 
 TOL = 1e-3
@@ -46,7 +46,7 @@ def test_two_rows_by_hand():
         np.testing.assert_allclose(point.alpha, [wanted, wanted], rtol=1e-15)
 
 
-@needs_kernels
+@needs_compiled
 @pytest.mark.parametrize("seed", range(150))
 def test_optimal_up_to_its_tolerance(seed):
     """The box is kept to the last bit, F is that of the dual variables, the gap is small enough."""
@@ -54,7 +54,7 @@ def test_optimal_up_to_its_tolerance(seed):
     check_start(symmetric_problem(seed), 1e-6)
 
 
-@needs_kernels
+@needs_compiled
 def test_rows_set_aside_come_back(monkeypatch):
     """With and without rows set aside, over several levels, the same optimum is found."""
     problem = moons_problem(600, cost=100.0, gamma=2.0)
@@ -77,7 +77,7 @@ def test_rows_set_aside_come_back(monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_the_kernel_takes_the_steps_of_its_twin(seed):
+def test_machine_code_takes_the_steps_of_its_twin(seed):
     """On ugly problems, dual variables and gradients agree to the last bit."""
     for problem in (with_costs(random_problem(seed, largest=20)), symmetric_problem(seed)):
         point = started(problem, 1e-6, max_iter=150)
@@ -102,7 +102,7 @@ def test_matrices_as_they_come():
         np.testing.assert_array_equal(found, wanted)
 
 
-@needs_kernels
+@needs_compiled
 def test_step_limit():
     """The limit counts all steps."""
     problem = moons_problem(200, cost=1e4)
@@ -110,7 +110,7 @@ def test_step_limit():
     assert np.count_nonzero(point.alpha) <= 14
 
 
-@needs_kernels
+@needs_compiled
 def test_rounding_ends_the_descent():
     """A tolerance below rounding does not make it walk on the spot until the limit."""
     K = 1e20 * moons_problem(60).K.values
@@ -119,7 +119,7 @@ def test_rounding_ends_the_descent():
     assert np.isfinite(alpha).all()
 
 
-@needs_kernels
+@needs_compiled
 def test_libsvm_steps_in(monkeypatch):
     """Where the first start is worthless, LIBSVM's is polished instead."""
     problem = moons_problem(60, cost=10.0)
@@ -134,7 +134,7 @@ def test_libsvm_steps_in(monkeypatch):
     np.testing.assert_array_equal(found.alpha, wanted.alpha)
 
 
-@needs_kernels
+@needs_compiled
 @pytest.mark.parametrize("seed", range(60))
 def test_both_starts_lead_to_one_solution(seed):
     """The decision values of a polished fit do not depend on where it started."""
@@ -169,7 +169,7 @@ def test_what_is_called_converged_is_near_the_optimum():
     assert solution.converged == (solution.kkt_violation() <= 2e-3)
 
 
-@needs_kernels
+@needs_compiled
 def test_few_rows_take_many_steps_at_once(monkeypatch):
     """A hard fit of few rows is not a hundred thousand calls."""
     x = np.arange(18.0)

@@ -37,7 +37,7 @@ def test_every_outcome_is_proven():
 
 @pytest.mark.parametrize("complete", [False, True])
 @pytest.mark.parametrize("seed", range(30))
-def test_the_kernel_proves_what_its_twin_proves(seed, complete):
+def test_machine_code_proves_what_its_twin_proves(seed, complete):
     """On ugly problems, the same classes are proven, and margins agree to 1e-12.
 
     The accuracy of a value is the root of a sum of roundings, and has fewer digits.

@@ -135,7 +135,7 @@ def test_early_outcomes_are_on_the_right_side_of_the_refit():
 
 @pytest.mark.parametrize("complete", [False, True])
 @pytest.mark.parametrize("seed", range(40))
-def test_the_kernel_follows_the_paths_of_its_twin(seed, complete):
+def test_machine_code_follows_the_paths_of_its_twin(seed, complete):
     """On ugly problems, kinds, outcomes and segments are the same, and coordinates to 1e-12."""
     for problem in (random_problem(seed), symmetric_problem(seed)):
         if not solve(problem).in_bound.any():

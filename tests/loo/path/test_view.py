@@ -45,7 +45,7 @@ def states_of(solution, tableau, view, removed):
 
 @pytest.mark.parametrize("complete", [False, True])
 @pytest.mark.parametrize("seed", range(30))
-def test_the_kernel_enters_the_stops_of_its_twin(seed, complete):
+def test_machine_code_enters_the_stops_of_its_twin(seed, complete):
     """On ugly problems, dual variables and masks are the same, and movements agree to 1e-12."""
     for problem in (random_problem(seed), symmetric_problem(seed)):
         if not solve(problem).in_bound.any():
