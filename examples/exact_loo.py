@@ -13,7 +13,7 @@ y = np.where(labels == 1, 1.0, -1.0)
 K = RBF(gamma=2.0)(X)
 solution = solve(Problem(K, y, np.where(y > 0, 50.0, 20.0)))
 for method in ("exact", "stopping"):
-    leave_one_out(solution, method=method)  # compiles the code before it is timed
+    leave_one_out(solution, method=method)  # loads the code before it is timed
 
 print(
     f"{len(y)} rows, {solution.n_support} support vectors, {solution.n_in_bound} of them in-bound"

@@ -18,7 +18,7 @@ X, y = make_moons(2000, noise=0.3, random_state=0)
 BUDGETS = (0.125, 0.25, 0.5, 1.0)  # shares of the rows
 HALVING = SuccessiveHalvingPruner(min_resource=250, reduction_factor=2)  # min_resource counts rows
 
-# If Numba is installed, the first fits compile code, which must not count as time of a search.
+# The first fits import what they need, which must not count as time of a search.
 small = SpanObjective(X[:200], y[:200])
 small.evaluate({name: values[0] for name, values in small.grid(2).items()})
 small.evaluate(small.defaults()[0])

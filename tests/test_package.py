@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 import tomllib
@@ -9,6 +10,7 @@ import tomllib
 import pytest
 
 import span_hpo
+from tests.compiled import COMPILED_FILES
 from tests.places import ROOT
 
 # The order in which data flow; no room imports one that stands later. A room is a package with the
@@ -249,12 +251,40 @@ def test_all_packages_are_installed():
     assert set(settings["packages"]) == found
 
 
+def test_sources_of_compiled_modules_are_distributed():
+    """A source distribution carries what is compiled, and a wheel what was compiled."""
+    lines = (ROOT / "MANIFEST.in").read_text().splitlines()
+    (patterns,) = [line.split()[2:] for line in lines if line.startswith("recursive-include span")]
+    assert patterns == ["*.pyx", "*.pxd", "*.h"]
+    makefile = (ROOT / "Makefile").read_text()
+    assert all(f"-name '{pattern}'" in makefile for pattern in patterns)
+
+
+@pytest.mark.parametrize("path", COMPILED_FILES, ids=lambda path: path.stem)
+def test_compiled_files_import_what_their_twins_import(path):
+    """A .pyx file imports from its twin, and otherwise as its twin may import."""
+    package = ".".join(path.parent.relative_to(ROOT / "span_hpo").parts)
+    order = LAYOUT[package.split(".")[0]]
+    for line in path.read_text().splitlines():
+        found = re.match(r"from span_hpo\.([\w.]+) (?:cimport|import) (.+)", line)
+        if found is None:
+            continue
+        place, names = found[1], found[2].split(" as ")[0].split(", ")
+        room = place.split(".")[0]
+        if room != package.split(".")[0] and place != "runtime.loops":
+            assert ROOMS.index(room) < ROOMS.index(package.split(".")[0])
+            assert set(names) <= set(listed(room)), line
+        elif place == package:
+            own = INNER.get(package, order)
+            assert all(own.index(name) <= own.index(path.stem[1:]) for name in names), line
+
+
 def test_modules_are_short():
     """No module has more than 450 lines."""
     lengths = {str(path): len(path.read_text().splitlines()) for path, _, _ in files()}
     lengths |= {
         str(path): len(path.read_text().splitlines())
-        for path in (ROOT / "benchmarks").rglob("*.py")
+        for path in [*(ROOT / "benchmarks").rglob("*.py"), *COMPILED_FILES]
     }
     assert not {path: length for path, length in lengths.items() if length > MOST_LINES}
 
@@ -364,7 +394,7 @@ def test_import_needs_only_the_core():
 import sys, sklearn.svm, sklearn.metrics
 before = set(sys.modules)
 import span_hpo
-optional = {"numba", "matplotlib", "pandas", "optuna", "ray", "libsvm", "hypothesis", "pytest"}
+optional = {"matplotlib", "pandas", "optuna", "ray", "libsvm", "hypothesis", "pytest"}
 print(sorted(optional & (set(sys.modules) - before)))
 """
     found = subprocess.run(

@@ -75,7 +75,7 @@ def table() -> str:
         "classes / `SVC.fit`": "classes_per_fit",
         "all values / `SVC.fit`": "values_per_fit",
         "classes / 5-fold CV": "classes_per_cv5",
-        "classes without Numba / `SVC.fit`": "plain_classes_per_fit",
+        "classes in Python / `SVC.fit`": "plain_classes_per_fit",
     }
     return markdown_table(
         ["data set", "rows", "points that need paths", *ratios],
@@ -103,7 +103,7 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
     problem = Problem(K, y, np.where(y > 0, point["C_pos"], point["C_neg"]))
     solution = solve(problem)
     support = np.flatnonzero(solution.alpha)
-    span, classes = leave_one_out(solution), leave_one_out(solution, "exact")  # compiles, too
+    span, classes = leave_one_out(solution), leave_one_out(solution, "exact")  # loads the code, too
     values = leave_one_out(solution, "exact", complete=True)
 
     def plain_classes() -> None:

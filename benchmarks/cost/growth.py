@@ -55,7 +55,7 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
     K = KernelCache(RBF(gamma=gamma), X).matrix({})
     solution = solve(Problem(K, y, np.full(len(y), point["C"])))
     svc = SVC(C=point["C"], gamma=gamma)
-    exact = leave_one_out(solution, "exact")  # compiles, too
+    exact = leave_one_out(solution, "exact")  # loads the code, too
     support = np.flatnonzero(solution.alpha)
     least = cpu_milliseconds(
         {

@@ -1,7 +1,6 @@
 """Time that a new process needs for imports and for the first evaluation.
 
-Least wall time of several new processes. The machine code of the first evaluation comes from
-Numba's cache on disk, which is filled before the measurement.
+Least wall time of several new processes.
 """
 
 import subprocess

@@ -33,7 +33,7 @@ from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from benchmarks.harness.data import Split, load, n_splits
 from benchmarks.harness.markdown import markdown_table
 from benchmarks.harness.runner import RESULTS, Options, ResultFile, read_rows, rows_with
-from benchmarks.harness.timing import Stopwatch, compile_once
+from benchmarks.harness.timing import Stopwatch, import_once
 from benchmarks.papers import published
 from span_hpo import RBF, Problem, leave_one_out, solve
 from span_hpo.kernels import Kernel, KernelBlocks, KernelCache, Linear
@@ -200,7 +200,7 @@ def _prepared(
 
 
 def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
-    compile_once()
+    import_once()
     split, K, K_test = _prepared(*(point[name] for name in ("dataset", "kernel", "split", "gamma")))
     y, watch = split.y_train, Stopwatch()
     with warnings.catch_warnings():

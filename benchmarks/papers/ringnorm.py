@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.harness.runner import Benchmark, Options, ResultFile
-from benchmarks.harness.timing import Stopwatch, compile_once
+from benchmarks.harness.timing import Stopwatch, import_once
 from span_hpo import RBF, Problem, leave_one_out, solve
 from span_hpo.kernels import KernelCache, KernelMatrix
 from span_hpo.runtime import FloatArray
@@ -67,7 +67,7 @@ def _means(point: Mapping[str, Any], costs: list[Any]) -> dict[str, Any]:
     X, y = sample(point["features"], point["rows"])
     K = KernelCache(RBF(gamma=1 / point["features"]), X, memory_limit=_MEMORY).matrix({})
     grid = [np.where(y > 0, C_pos, C_neg) for C_pos, C_neg in product(costs, costs)]
-    compile_once()
+    import_once()
     watch = Stopwatch()
     n_support = n_in_bound = 0
     for row_costs in grid:

@@ -23,7 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.harness.data import load
 from benchmarks.harness.markdown import markdown_table
 from benchmarks.harness.runner import Benchmark, Options, rows_with
-from benchmarks.harness.timing import Stopwatch, compile_once, cpu_milliseconds
+from benchmarks.harness.timing import Stopwatch, cpu_milliseconds, import_once
 from benchmarks.papers import published
 from benchmarks.papers.exact_selection import GRIDS, KERNELS, kernel_of
 from span_hpo import Problem, leave_one_out, solve
@@ -103,7 +103,7 @@ def _stopped_share(rows: list[dict[str, str]]) -> float:
 
 
 def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
-    compile_once()
+    import_once()
     split = load(point["dataset"], scaled=False)
     y = split.y_train
     K = KernelCache(kernel_of(point["kernel"], point["gamma"]), split.X_train).matrix({})

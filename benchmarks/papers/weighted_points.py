@@ -26,7 +26,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.harness.data import PAPER, Split, load, n_splits
 from benchmarks.harness.runner import Options, ResultFile
-from benchmarks.harness.timing import Stopwatch, compile_once
+from benchmarks.harness.timing import Stopwatch, import_once
 from benchmarks.search.studies import WIDTHS
 from span_hpo import (
     RBF,
@@ -199,7 +199,7 @@ def _part(name: str, number: int, quick: bool) -> Split:
 
 @functools.lru_cache(maxsize=1)
 def _prepared(name: str, number: int, width: float | None, quick: bool) -> _Prepared:
-    compile_once()
+    import_once()
     split = _part(name, number, quick)
     gamma, y = width or 1 / split.n_features, split.y_train
     objective = SpanObjective(

@@ -117,7 +117,7 @@ def _read_all(connection: Connection, target: str) -> None:
         for name, content in TARGETS[target].files():
             path = Path(folder) / name
             path.write_bytes(content)
-            read(path)  # imports and compiles what reading needs
+            read(path)  # imports what reading needs
     baseline = _megabytes("VmRSS")
     _limit_memory()
     connection.send("ready")

@@ -235,7 +235,7 @@ def _search_figures(trials: tuple[int, ...], point: Mapping[str, Any]) -> dict[s
 
 
 def _warm(objective: SpanObjective) -> SpanObjective:
-    """Evaluate the middle of the space, so that all code is imported and compiled."""
+    """Evaluate the middle of the space, so that all code is imported."""
     middle: Params = {name: part.grid(1)[0] for name, part in objective.space.items()}
     objective.evaluate(middle)
     return objective

@@ -13,7 +13,6 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import MinMaxScaler
 
 from span_hpo.objective import SpanObjective
-from span_hpo.runtime import has_numba
 
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _T = TypeVar("_T")
@@ -90,8 +89,6 @@ def _load_rows() -> tuple[Any, Any, Any, Any]:
 
 def _search(adapter: Any, objective: SpanObjective, trials: int, progress_bar: bool) -> Any:
     """Run the trials, print how long they took, and return the study."""
-    if has_numba():
-        click.echo("Numba compiles the code when it is first used, which takes up to a minute.")
     study = adapter.new_study(seed=0)
     _, seconds = _timed(
         lambda: adapter.search(study, objective, n_trials=trials, progress_bar=progress_bar)

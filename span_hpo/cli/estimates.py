@@ -21,7 +21,7 @@ from span_hpo.objective import Evaluation, SpanObjective
 from span_hpo.solver import DualSolution, PairwiseSolution
 
 _MOST_SUPPORT = 2000  # largest number of support vectors whose matrix is factored
-_FEW_ROWS = 20  # rows on which code is compiled before it is timed
+_FEW_ROWS = 20  # rows of a first estimate, which imports what is timed afterwards
 _MOST_FOLDS = 5  # number of folds by default
 
 

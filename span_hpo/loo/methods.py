@@ -79,7 +79,7 @@ def leave_one_out(
         For "span": prove what can be proven from the fit alone. If False, the values are the same,
         but only errors by definition and rows that follow their path are certified.
     n_jobs
-        Number of threads that follow dual paths, if Numba is installed. More than one is worthwhile
+        Number of threads that follow dual paths, if they are compiled. More than one is worthwhile
         for a single large fit; in a search it is better to run trials in parallel.
     spans
         How spans without the box are computed: "closed" or "piqp"; see `free_squared_spans`.
@@ -168,6 +168,7 @@ def _by_span_rule(solution: DualSolution, request: _Request) -> _Answers:
     # A row may be a zero row of the basic solution only; the estimate does not depend on that.
     known = undefined | (proofs.solved & ((solution.alpha == 0) | (basic.alpha > 0)))
     values = np.where(known, _proven_values(solution, proofs), estimates)
+    proofs.accuracy[~known] = np.inf  # what is proven about the class of a row remains so
     return _Answers(proofs, values, spans, refitted)
 
 

@@ -150,7 +150,7 @@ def _rounding(
     return float(primal + dual)
 
 
-@compiled(offset_ends, _least_primal, _boundary_dual, _rounding)
+@compiled
 def optimise_until_proven(
     K: FloatArray,
     y: FloatArray,

@@ -18,7 +18,7 @@ from span_hpo.runtime.arrays import (
     weighted_mean,
 )
 from span_hpo.runtime.checks import LARGEST_WHOLE, ArgumentError, real, whole
-from span_hpo.runtime.compilation import compiled, has_numba, interpreted, runs_machine_code
+from span_hpo.runtime.compilation import compiled, interpreted, runs_machine_code
 from span_hpo.runtime.memo import Memo
 from span_hpo.runtime.printing import Printable, counted
 from span_hpo.runtime.threads import one_blas_thread
@@ -39,7 +39,6 @@ __all__ = [
     "counted",
     "exact_dots",
     "exact_products",
-    "has_numba",
     "interpreted",
     "one_blas_thread",
     "read_only",

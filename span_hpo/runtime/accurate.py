@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from span_hpo.runtime.arrays import FloatArray
-from span_hpo.runtime.compilation import compiled, runs_machine_code
+from span_hpo.runtime.compilation import compiled
 
 ROUNDING_UNIT = 2.0**-53  # largest relative error of one operation in double precision
 _TINY = 2.0**-400  # numbers below this may have products whose errors underflow
@@ -43,6 +43,7 @@ def are_short(numbers: FloatArray) -> bool:
     return not ((bits & 0xFF) != 0).any() and not ((sizes > 0) & (sizes < _TINY)).any()
 
 
+@compiled
 def accurate_dots(A: FloatArray, x: FloatArray) -> FloatArray:
     """Return ``A @ x`` as if it were computed with twice the digits and rounded once.
 
@@ -55,8 +56,6 @@ def accurate_dots(A: FloatArray, x: FloatArray) -> FloatArray:
     A, x
         Matrix of shape (m, n) and vector of shape (n,).
     """
-    if runs_machine_code():
-        return _dots(np.ascontiguousarray(A), x)
     terms, errors = exact_products(A, x)
     total_error = errors.sum(axis=1)
     while terms.shape[1] > 1:
@@ -67,33 +66,6 @@ def accurate_dots(A: FloatArray, x: FloatArray) -> FloatArray:
         total_error += ((first - (sums - virtual)) + (second - virtual)).sum(axis=1)
         terms = np.concatenate([sums, odd], axis=1)
     result: FloatArray = terms[:, 0] + total_error if terms.shape[1] else total_error
-    return result
-
-
-@compiled()
-def _dots(A: FloatArray, x: FloatArray) -> FloatArray:
-    """Return ``A @ x`` like `accurate_dots`, number by number."""
-    m, n = A.shape
-    x_high, x_low = np.empty(n), np.empty(n)
-    for j in range(n):
-        spread = _SPLITTER * x[j]
-        x_high[j] = spread - (spread - x[j])
-        x_low[j] = x[j] - x_high[j]
-    result = np.empty(m)
-    for i in range(m):
-        total, error = 0.0, 0.0
-        for j in range(n):
-            a = A[i, j]
-            product = a * x[j]
-            spread = _SPLITTER * a
-            high = spread - (spread - a)
-            low = a - high
-            error += high * x_high[j] - product + high * x_low[j] + low * x_high[j] + low * x_low[j]
-            sums = total + product
-            virtual = sums - total
-            error += (total - (sums - virtual)) + (product - virtual)
-            total = sums
-        result[i] = total + error
     return result
 
 

@@ -1,22 +1,30 @@
-"""Compile functions of NumPy arrays with Numba if it is installed."""
+"""Choose between functions that were compiled with the package and their Python twins."""
 
 import functools
-import importlib.util
-from collections.abc import Callable, Collection, Iterator
+import importlib
+import os
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, ParamSpec, TypeVar
+from types import ModuleType
+from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-
-_interpreted = ContextVar("interpreted", default=False)
+_SHARED = "span_hpo.runtime._memoryviews"  # module that all compiled ones import
+_interpreted = ContextVar(
+    "interpreted", default=os.environ.get("SPAN_HPO_INTERPRETED", "0") not in ("", "0")
+)
 
 
 @contextmanager
 def interpreted() -> Iterator[None]:
-    """Run compiled functions as plain Python in this block, as if Numba were not installed."""
+    """Run the Python twins of compiled functions in this block, as if nothing were compiled.
+
+    The environment variable ``SPAN_HPO_INTERPRETED=1`` does the same for a whole process.
+    """
     token = _interpreted.set(True)
     try:
         yield
@@ -24,66 +32,58 @@ def interpreted() -> Iterator[None]:
         _interpreted.reset(token)
 
 
-def compiled(
-    *helpers: Callable[..., Any], fastmath: Collection[str] = ()
-) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Decorate a function of NumPy arrays to be compiled by Numba when it is first called.
+def compiled(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate the Python twin of a compiled function, which is called in its place.
 
-    Without Numba, the function runs as plain Python and gives the same answers more slowly. Numba
-    is imported at the first call, so that programs that never need it do not wait for the import.
-    The machine code runs without the GIL and is kept on disk for the next process if a folder for
-    it can be written. It is compiled again when the file of the function changes, but not when the
-    file of a helper or of a constant changes: remove the folders ``__pycache__`` then.
-
-    Parameters
-    ----------
-    helpers
-        Plain functions that the decorated function calls.
-    fastmath
-        Assumptions about floating-point numbers that LLVM may make, such as "nnan", which means
-        that there is no NaN.
+    The compiled functions of ``package/module.py`` stand in ``package/_module.pyx``. They have the
+    same names and arguments, give the same answers, and release Python's lock. They are imported at
+    the first call. If they were not built, the twin runs.
     """
 
-    def decorate(function: Callable[P, T]) -> Callable[P, T]:
-        @functools.cache
-        def machine_code() -> Callable[P, T]:
-            return _machine_code(function, helpers, set(fastmath))
+    @functools.cache
+    def machine_code() -> Callable[P, T] | None:
+        package, _, name = function.__module__.rpartition(".")
+        module = extension(f"{package}._{name}")
+        return None if module is None else getattr(module, function.__name__)
 
-        @functools.wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> T:
-            if runs_machine_code():
-                return machine_code()(*args, **kwargs)
-            return function(*args, **kwargs)
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        chosen = None if _interpreted.get() else machine_code()
+        return (chosen or function)(*args, **kwargs)
 
-        return call
-
-    return decorate
-
-
-@functools.cache
-def has_numba() -> bool:
-    """Return whether Numba is installed."""
-    return importlib.util.find_spec("numba") is not None
+    return call
 
 
 def runs_machine_code() -> bool:
     """Return whether compiled functions run as machine code in the current context."""
-    return has_numba() and not _interpreted.get()
+    return not _interpreted.get() and extension("span_hpo.runtime._accurate") is not None
 
 
-def _machine_code(
-    function: Callable[P, T], helpers: tuple[Callable[..., Any], ...], fastmath: set[str]
-) -> Callable[P, T]:
-    import numba
-    from numba.extending import register_jitable
-
-    for helper in helpers:
-        register_jitable(helper)
-    # As in NumPy, a division by zero gives an infinity and does not raise an exception.
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
-    machine_code: Callable[P, T]
+@functools.cache
+def extension(name: str) -> ModuleType | None:
+    """Return a compiled module, or None with a warning if it cannot be used."""
     try:
-        machine_code = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # Numba finds no folder to which it can write its cache
-        machine_code = numba.njit(**options)(function)
-    return machine_code
+        return importlib.import_module(name)
+    except ImportError as error:
+        if error.name not in (name, _SHARED):
+            raise  # the module is there, but what it imports is not
+        _warn_once(error)
+    except TypeError as error:  # the module was compiled for other routines than SciPy has now
+        _warn_once(error)
+    return None
+
+
+_warned: list[Exception] = []
+
+
+def _warn_once(error: Exception) -> None:
+    """Warn in one line that the compiled core is missing, once in a process."""
+    if _warned:
+        return
+    _warned.append(error)
+    message = (
+        "span_hpo runs without its compiled core: the answers are the same, but take longer. "
+        f"Install a C compiler, and then span-hpo once more. ({error})"
+    )
+    # The caller's line, which a plain warning would print as well, says nothing about the reason.
+    warnings.warn_explicit(message, RuntimeWarning, "span_hpo", 1)

@@ -21,12 +21,11 @@ import numpy as np
 from span_hpo.kernels import ALL, KernelBlocks, kernel_times
 from span_hpo.runtime import FloatArray, IndexArray, rows_of
 from span_hpo.solver.active_set import DualPoint
-from span_hpo.solver.centred_gram import affine_coordinates
+from span_hpo.solver.centred_gram import affine_coordinates, factored_gram
 from span_hpo.solver.rounding import margin_noise, zero_width
 
 _EQUAL = 1e-14  # largest difference of the kernel values of equal rows, relative to sqrt(K_ii K_jj)
 _AT_BOUND = 1e-9  # distance from a bound, relative to C_i and sum(alpha), that is rounding
-_SAME = 20.0  # largest change of a decision value, in units of its rounding
 _ROUNDS = 100  # largest number of steps of Newton's method, which usually needs less than five
 _BALANCED = 1e-12  # residual of the equations, relative to their terms, at which to stop
 _DAMPING = 1e-9, 1e-4  # least and largest damping of Newton's method, where Q'Q = I
@@ -45,7 +44,8 @@ def reported_alpha(point: DualPoint) -> FloatArray:
     Dual variables, shape (l,); the array of the point itself if there are no others.
     """
     alpha, costs, in_bound = point.alpha, point.costs, point.in_bound
-    noise = zero_width(margin_noise(alpha, float(np.abs(point.K.diagonal()).max())))
+    rounding = margin_noise(alpha, float(np.abs(point.K.diagonal()).max()))
+    noise = zero_width(rounding)
     at_margin = np.abs(point.y - point.F - point.offset()) <= noise
     at_margin = (at_margin | in_bound) & (costs > 0)
     is_independent = point.gram is not None and not point.gram.is_dependent
@@ -62,19 +62,20 @@ def reported_alpha(point: DualPoint) -> FloatArray:
     # Equal rows count as one row whose cost is the sum of theirs.
     totals, reach = (np.bincount(number, part[E]).astype(float) for part in (alpha, costs))
     candidates = [totals] if len(first) < len(E) else []
+    K_of_groups, y = K_EE[np.ix_(first, first)], point.y[E][first]
     held = number[in_bound[E]]
     if not (is_independent and len(held) == len(np.unique(held)) == len(first)):
-        coordinates = affine_coordinates(K_EE[np.ix_(first, first)])
+        coordinates = affine_coordinates(K_of_groups)
         if coordinates.shape[1] < len(first):
-            candidates.insert(0, _least(coordinates, point.y[E][first], totals, reach))
+            candidates.insert(0, _least(coordinates, y, totals, reach))
     for shared in candidates:
-        at_bounds = _at_bounds(shared, reach, float(alpha.sum()))
+        at_bounds = _at_bounds(K_of_groups, y, shared, reach, float(alpha.sum()))
         # A share never exceeds the cost, and equals it where the group is bounded.
         share = np.where(at_bounds == reach, 1.0, at_bounds / reach)[number]
         found = alpha.copy()
         found[E] = share * costs[E]
         # Rows that only nearly depend on each other would change decision values elsewhere.
-        if np.abs(kernel_times(point.K, E, (point.y * (found - alpha))[E])).max() <= _SAME * noise:
+        if np.abs(kernel_times(point.K, E, (point.y * (found - alpha))[E])).max() <= rounding:
             return found
     return alpha
 
@@ -168,8 +169,21 @@ def _length(
     return left + (right - left) * -at_left / (at_right - at_left) if at_right > at_left else right
 
 
-def _at_bounds(alpha: FloatArray, costs: FloatArray, total: float) -> FloatArray:
-    """Return dual variables of which those at a bound up to rounding equal it."""
+def _at_bounds(
+    K: FloatArray, y: FloatArray, alpha: FloatArray, costs: FloatArray, total: float
+) -> FloatArray:
+    """Return dual variables of which those at a bound up to rounding equal it.
+
+    Where margins hardly depend on a dual variable, rounding moves it away from its bound by much
+    more than they show. The rows inside their boxes make up for what is moved back.
+    """
     rounding = _AT_BOUND * np.minimum(costs, total)
     found = np.where(alpha <= rounding, 0.0, alpha)
-    return np.where(costs - found <= rounding, costs, found)
+    found = np.where(costs - found <= rounding, costs, found)
+    moved, free = rows_of(found != alpha), rows_of((found > 0) & (found < costs))
+    if len(moved) and len(free):
+        change = y[moved] * (found - alpha)[moved]
+        gram = factored_gram(K[np.ix_(free, free)])
+        answer, _ = gram.solve(-K[np.ix_(free, moved)] @ change, -float(change.sum()))
+        found[free] = np.clip(found[free] + y[free] * answer, 0.0, costs[free])
+    return found

@@ -1,9 +1,9 @@
 """Tolerances for the effect of rounding on a fit, which several modules share.
 
 Each tolerance decides in several places whether a number is more than rounding, and these places
-must agree. A tolerance that only one module needs is a constant of that module. After a change,
-remove the folders ``__pycache__``, because compiled code contains the old value. The table uses the
-rounding unit ``u = 2.2e-16`` of double precision.
+must agree. A tolerance that only one module needs is a constant of that module. Compiled code
+reads all of them when it is imported. The table uses the rounding unit ``u = 2.2e-16`` of double
+precision.
 
 =================  =====================  ==========================  ==============================
 name               unit                   derived from                a value ten times larger would

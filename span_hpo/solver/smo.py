@@ -1,4 +1,4 @@
-"""Sequential minimal optimisation on a kernel matrix in double precision, compiled by Numba.
+"""Sequential minimal optimisation on a kernel matrix in double precision.
 
 In the variables ``beta = y alpha``, the dual problem of `span_hpo.solver.problem` is
 
@@ -189,8 +189,7 @@ def _position(x: FloatArray, value: float) -> int:
     return position
 
 
-# With "nnan", which excludes NaN, the larger of two numbers takes one instruction.
-@compiled(_largest, _position, fastmath={"nnan", "nsz"})
+@compiled
 def _pair_steps(
     K: FloatArray,
     diagonal: FloatArray,

@@ -1,9 +1,12 @@
+import contextlib
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from span_hpo import Problem, leave_one_out, solve
 from span_hpo.loo.stopping import alpha_without, optimise_until_proven, stopped_rows
+from span_hpo.runtime import interpreted
 from tests.problems import moons_problem, random_problem
 from tests.truth import boundary_width, refitted_margins, removable
 
@@ -21,6 +24,31 @@ def test_stopping_is_brute_force(seed):
     complete = leave_one_out(solution, "stopping", complete=True)
     np.testing.assert_allclose(problem.y * complete.decision_values, truth, atol=width)
     assert complete.exact.all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_machine_code_stops_where_its_twin_stops(seed):
+    """On ugly problems, proofs are the same, and dual variables and products agree to 1e-12.
+
+    The offset may be another one where the primal is flat up to rounding.
+    """
+    solution = solve(random_problem(seed, largest=20))
+    problem, rows = solution.problem, np.flatnonzero(solution.alpha)[:3]
+    for r in rows[removable(solution.problem)[rows]]:
+        K, costs = problem.K.values, problem.without(int(r)).costs
+        start = alpha_without(solution, int(r))
+        ends = []
+        for is_plain, watch in ((False, True), (True, True), (False, False), (True, False)):
+            alpha, F = start.copy(), K @ (problem.y * start)
+            with interpreted() if is_plain else contextlib.nullcontext():
+                proof = optimise_until_proven(
+                    K, problem.y, costs, int(r), alpha, F, watch, 1e-6, 200
+                )
+            ends.append((*proof, alpha, F))
+        for found, wanted in (ends[:2], ends[2:]):
+            assert found[0] == wanted[0]
+            for one, other in zip(found[2:], wanted[2:], strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
 def test_fits_are_stopped_early():

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from span_hpo.runtime.accurate import ROUNDING_UNIT, accurate_dots, exact_dots, exact_products
+from span_hpo.runtime.compilation import interpreted
 
 
 def exact_sum(row, x, plus=0.0):
@@ -65,6 +66,19 @@ def test_what_is_zero_comes_out_as_zero():
     np.testing.assert_array_equal(exact_dots(A, [ones], np.zeros(2)), [0.0, 2.0**-53])
     np.testing.assert_array_equal(accurate_dots(A, ones), [0.0, 2.0**-53])
     np.testing.assert_array_equal(exact_dots(A[:, :0], [ones[:0]], np.array([3.0, 0.1])), [3, 0.1])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_machine_code_has_the_dots_of_its_twin(seed):
+    """Sums that do not cancel agree, for matrices in any layout and parts of vectors."""
+    A, x = np.abs(cancelling(seed, 90)[0]), np.linspace(0.1, 3.0, 180)[::2]
+    fixed = A.copy()
+    fixed.setflags(write=False)
+    with interpreted():
+        wanted = accurate_dots(A, x)
+    for other in (A, np.asfortranarray(A), fixed):
+        np.testing.assert_allclose(accurate_dots(other, x), wanted, rtol=1e-15)
+    np.testing.assert_allclose(accurate_dots(A[::2], x), wanted[::2], rtol=1e-15)
 
 
 def test_the_unit_is_that_of_doubles():

@@ -1,13 +1,15 @@
-"""Factors and triangular systems, through SciPy's wrappers and through pointers."""
+"""Factors and triangular systems, by compiled functions and by SciPy's wrappers."""
 
+import contextlib
 import threading
 import time
 
 import numpy as np
 import pytest
 
-from span_hpo.solver import lapack
+from span_hpo.runtime import interpreted
 from span_hpo.solver.lapack import cholesky, inverse_of_triangular, solve_triangular
+from tests.compiled import needs_compiled
 
 RNG = np.random.default_rng(0)
 
@@ -17,15 +19,15 @@ def gram(n):
     return A @ A.T + n * np.eye(n)
 
 
-@pytest.fixture(params=["pointers", "wrappers"])
-def way(request, monkeypatch):
-    if request.param == "wrappers":
-        monkeypatch.setattr(lapack, "lapack_routine", lambda name, kinds: None)
-    return request.param
+@pytest.fixture(params=["compiled", "wrappers"])
+def way(request):
+    with interpreted() if request.param == "wrappers" else contextlib.nullcontext():
+        yield request.param
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("n", [1, 5, 150])
-def test_both_ways_solve(way, n):
+def test_both_ways_solve(n):
     """Factor, solutions and inverse are what they should be, in both orders of memory."""
     H = gram(n)
     kept = H.copy()
@@ -46,22 +48,42 @@ def test_both_ways_solve(way, n):
             np.testing.assert_allclose(L @ X, kept, atol=1e-9)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("n", [5, 150])
-def test_indefinite_matrix_has_no_factor(way, n):
+def test_indefinite_matrix_has_no_factor(n):
     """A negative pivot is told, not factored."""
     H = gram(n)
     H[n - 1, n - 1] = -1.0
     assert cholesky(H) is None
 
 
-def test_pointers_are_used_on_this_scipy():
-    """The routines are found, and another signature than the expected one is refused."""
-    for name, kinds in (("dpotrf", "cidii"), ("dtrtrs", "ccciididii"), ("dtrtri", "ccidii")):
-        assert lapack.lapack_routine(name, kinds) is not None
-        assert lapack.lapack_routine(name, kinds + "i") is None
-    assert lapack.lapack_routine("no_such_routine", "c") is None
+@pytest.mark.parametrize("n", [1, 2, 30, 200])
+def test_both_ways_agree(n):
+    """Compiled functions and wrappers call the same routines, for matrices in any layout."""
+    H = gram(n)
+    fixed = H.copy()
+    fixed.setflags(write=False)
+    wide = np.zeros((2 * n, 3 * n))
+    wide[::2, ::3] = H
+    L = cholesky(H)
+    systems = [H, H[:, :0], H[0], np.asfortranarray(H), wide[::2, ::3], wide[0, ::3], fixed]
+    found = [
+        *map(cholesky, (np.asfortranarray(H), wide[::2, ::3], fixed)),
+        inverse_of_triangular(L),
+        *(solve_triangular(L, B, transposed=t) for B in systems for t in (False, True)),
+    ]
+    with interpreted():
+        wanted = [
+            *[cholesky(H)] * 3,
+            inverse_of_triangular(L),
+            *(solve_triangular(L, B, transposed=t) for B in systems for t in (False, True)),
+        ]
+    for one, other in zip(found, wanted, strict=True):
+        assert one.flags.f_contiguous
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
+@needs_compiled
 def test_other_threads_run_meanwhile():
     """While a large system is solved another thread goes on counting."""
     L = cholesky(gram(1500))

@@ -4,7 +4,7 @@ from sklearn.svm import SVC
 
 import span_hpo.solver.libsvm_fit as libsvm_module
 from span_hpo import Problem, solve
-from span_hpo.runtime.compilation import interpreted
+from span_hpo.runtime import interpreted
 from tests.problems import moons_problem, rbf
 
 

@@ -7,14 +7,13 @@ import span_hpo.solver.fit as solver_module
 import span_hpo.solver.smo as smo
 from span_hpo import Problem, solve
 from span_hpo.kernels.blocks import KernelMatrix, kernel_product
-from span_hpo.runtime.compilation import has_numba, interpreted
+from span_hpo.runtime import interpreted
 from span_hpo.solver.active_set import DualPoint
 from span_hpo.solver.rounding import margin_noise
+from tests.compiled import needs_compiled
 from tests.problems import moons_problem, random_problem, symmetric_problem
 
 TOL = 1e-3
-
-needs_numba = pytest.mark.skipif(not has_numba(), reason="the start is LIBSVM's without Numba")
 
 
 def started(problem, tol=TOL, max_iter=100_000):
@@ -47,7 +46,7 @@ def test_two_rows_by_hand():
         np.testing.assert_allclose(point.alpha, [wanted, wanted], rtol=1e-15)
 
 
-@needs_numba
+@needs_compiled
 @pytest.mark.parametrize("seed", range(150))
 def test_optimal_up_to_its_tolerance(seed):
     """The box is kept to the last bit, F is that of the dual variables, the gap is small enough."""
@@ -55,7 +54,7 @@ def test_optimal_up_to_its_tolerance(seed):
     check_start(symmetric_problem(seed), 1e-6)
 
 
-@needs_numba
+@needs_compiled
 def test_rows_set_aside_come_back(monkeypatch):
     """With and without rows set aside, over several levels, the same optimum is found."""
     problem = moons_problem(600, cost=100.0, gamma=2.0)
@@ -77,16 +76,33 @@ def test_rows_set_aside_come_back(monkeypatch):
     np.testing.assert_allclose(point.F, whole.F, atol=1e-4)
 
 
-def test_plain_and_compiled_steps_agree():
-    """Machine code takes the same steps as the Python that it is made of."""
+@pytest.mark.parametrize("seed", range(30))
+def test_machine_code_takes_the_steps_of_its_twin(seed):
+    """On ugly problems, dual variables and gradients agree to the last bit."""
+    for problem in (with_costs(random_problem(seed, largest=20)), symmetric_problem(seed)):
+        point = started(problem, 1e-6, max_iter=150)
+        with interpreted():
+            plain = started(problem, 1e-6, max_iter=150)
+        np.testing.assert_array_equal(plain.alpha, point.alpha)
+        np.testing.assert_array_equal(plain.F, point.F)
+
+
+def test_matrices_as_they_come():
+    """Matrices in Fortran order, parts of others and read-only ones give the same steps."""
     problem = moons_problem(30, cost=5.0)
-    point = started(problem)
-    with interpreted():
-        plain = started(problem)
-    np.testing.assert_allclose(plain.alpha, point.alpha, rtol=1e-9, atol=1e-12)
+    K, y, costs = problem.K.values, problem.y, problem.costs
+    wide = np.zeros((60, 90))
+    wide[::2, ::3] = K
+    fixed = K.copy()
+    fixed.setflags(write=False)
+    alpha = np.zeros(30)
+    wanted = smo.improved_in_box(K, alpha, y, costs, y, 1e-6, 1000)
+    for other in (np.asfortranarray(K), wide[::2, ::3], fixed):
+        found = smo.improved_in_box(other, alpha, y, costs, y, 1e-6, 1000)
+        np.testing.assert_array_equal(found, wanted)
 
 
-@needs_numba
+@needs_compiled
 def test_step_limit():
     """The limit counts all steps."""
     problem = moons_problem(200, cost=1e4)
@@ -94,7 +110,7 @@ def test_step_limit():
     assert np.count_nonzero(point.alpha) <= 14
 
 
-@needs_numba
+@needs_compiled
 def test_rounding_ends_the_descent():
     """A tolerance below rounding does not make it walk on the spot until the limit."""
     K = 1e20 * moons_problem(60).K.values
@@ -103,7 +119,7 @@ def test_rounding_ends_the_descent():
     assert np.isfinite(alpha).all()
 
 
-@needs_numba
+@needs_compiled
 def test_libsvm_steps_in(monkeypatch):
     """Where the first start is worthless, LIBSVM's is polished instead."""
     problem = moons_problem(60, cost=10.0)
@@ -118,7 +134,7 @@ def test_libsvm_steps_in(monkeypatch):
     np.testing.assert_array_equal(found.alpha, wanted.alpha)
 
 
-@needs_numba
+@needs_compiled
 @pytest.mark.parametrize("seed", range(60))
 def test_both_starts_lead_to_one_solution(seed):
     """The decision values of a polished fit do not depend on where it started."""
@@ -153,7 +169,7 @@ def test_what_is_called_converged_is_near_the_optimum():
     assert solution.converged == (solution.kkt_violation() <= 2e-3)
 
 
-@needs_numba
+@needs_compiled
 def test_few_rows_take_many_steps_at_once(monkeypatch):
     """A hard fit of few rows is not a hundred thousand calls."""
     x = np.arange(18.0)

@@ -246,16 +246,7 @@ def _repair(view: View, state: _CheckedState, costs: FloatArray, imbalance: floa
     return float(imbalance * max(raises, lowers))
 
 
-@compiled(
-    offset_ends,
-    row_gaps,
-    curved_gap,
-    upper_squares,
-    end_errors,
-    _checked_state,
-    _least_gap,
-    _repair,
-)
+@compiled
 def _check_paths(
     view: View,
     beyond: Beyond,
@@ -320,7 +311,7 @@ def _check_paths(
             findings.proven[k] = findings.margin[k] > 0
 
 
-@compiled(offset_ends, _checked_state)
+@compiled
 def _check_free_ends(
     view: View,
     table: TableauColumns,

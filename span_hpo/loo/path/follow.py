@@ -33,7 +33,7 @@ def follow_rows(
     complete
         Follow every path to its end, not only until the class is proven.
     threads
-        Number of threads that follow paths, if Numba has compiled the code.
+        Number of threads that follow paths, if the code is compiled.
 
     Returns
     -------

@@ -162,7 +162,7 @@ def _direction(
         rhs = c.copy() if in_base else block[0][rows]
         try:
             c[start:] = np.linalg.solve(system, rhs)
-        except Exception:  # noqa: BLE001  Numba catches nothing narrower: the system is singular
+        except np.linalg.LinAlgError:  # the system is singular
             return c, 0.0, False
     direction = c @ block
     if len(rows) > 0:
@@ -345,7 +345,7 @@ def _follow(
             return LONG
 
 
-@compiled(_rates, _direction, _first_event, _certify, _change_kind, _follow)
+@compiled
 def follow_paths(
     table: TableauColumns, paths: Paths, todo: IndexArray, complete: bool, most_segments: int
 ) -> None:

@@ -88,7 +88,7 @@ class Stops(NamedTuple):
         )
 
 
-@compiled(dual_variables, _offset_holders)
+@compiled
 def _enter_stops(
     table: TableauColumns, paths: Paths, some: IndexArray, start: FloatArray, stops: Stops
 ) -> None:

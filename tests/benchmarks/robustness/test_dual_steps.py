@@ -1,5 +1,6 @@
 """The compiled steps of the reference."""
 
+import importlib.util
 import sys
 
 import numpy as np
@@ -76,7 +77,8 @@ def test_a_point_that_is_no_solution_has_a_large_error():
         assert abs(value - truth) <= allowed + error
 
 
-def test_without_numba_the_answers_are_the_same():
+@pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="Numba is not installed")
+def test_with_and_without_numba_the_answers_are_the_same():
     """The reference runs as plain Python and gives the same margins."""
     program = """
 import sys

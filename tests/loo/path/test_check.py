@@ -6,16 +6,18 @@ from span_hpo.loo.path import check
 from span_hpo.loo.path.check import checked_paths
 from span_hpo.loo.path.segments import END, ERROR, IN_BOUND, SUCCESS
 from span_hpo.loo.path.tableau import PathState, Tableau
-from tests.problems import moons_problem
+from span_hpo.runtime import interpreted
+from tests.problems import moons_problem, random_problem, symmetric_problem
+from tests.truth import removable
 
 SLACK = 1e-9  # movement of margins for which rows are looked at in addition
 
 
-def followed(complete):
+def followed(complete, problem=None):
     """Return a tableau and the paths of its support vectors."""
-    solution = solve(moons_problem(150, cost=30.0, gamma=3.0))
+    solution = solve(problem or moons_problem(150, cost=30.0, gamma=3.0)).basic
     tableau = Tableau(solution.problem, PathState.of_fit(solution))
-    rows = np.flatnonzero(solution.alpha)
+    rows = np.flatnonzero((solution.alpha > 0) & removable(solution.problem))
     paths = tableau.paths(rows, solution.alpha[rows], tableau.watched(rows, "all"))
     tableau.follow(paths, complete)
     return tableau, paths
@@ -31,6 +33,28 @@ def test_every_outcome_is_proven():
     np.testing.assert_array_equal(proofs.solved, paths.outcome == END)
     assert (proofs.margin[paths.outcome == ERROR] < 0).all()
     assert (proofs.margin[paths.outcome == SUCCESS] > 0).all()
+
+
+@pytest.mark.parametrize("complete", [False, True])
+@pytest.mark.parametrize("seed", range(30))
+def test_machine_code_proves_what_its_twin_proves(seed, complete):
+    """On ugly problems, the same classes are proven, and margins agree to 1e-12.
+
+    The accuracy of a value is the root of a sum of roundings, and has fewer digits.
+    """
+    for problem in (random_problem(seed), symmetric_problem(seed)):
+        solution = solve(problem).basic
+        if not solution.in_bound.any() or not solution.alpha[removable(problem)].any():
+            continue
+        tableau, paths = followed(complete, problem)
+        found = checked_paths(tableau, paths, SLACK)
+        with interpreted():
+            wanted = checked_paths(tableau, paths, SLACK)
+        for name in ("solved", "proven", "exact"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), name)
+        assert found.ends.keys() == wanted.ends.keys()
+        np.testing.assert_allclose(found.margin, wanted.margin, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(found.accuracy, wanted.accuracy, rtol=1e-2, atol=1e-9)
 
 
 @pytest.mark.parametrize("complete", [False, True])

@@ -8,7 +8,7 @@ from span_hpo import Problem, SolverError, leave_one_out, solve
 from span_hpo.loo.methods import METHODS
 from span_hpo.loo.path.follow import dual_path, follow_rows
 from span_hpo.loo.path.tableau import Tableau
-from span_hpo.runtime.compilation import interpreted
+from span_hpo.runtime import interpreted
 from tests.problems import (
     indefinite_problem,
     moons_problem,
@@ -266,7 +266,7 @@ def test_unwatched_rows_are_noticed(monkeypatch):
         )
 
 
-def test_without_numba_the_answers_are_the_same():
+def test_the_twins_give_the_same_answers():
     """The plain functions give what the compiled ones give."""
     problems = [random_problem(seed) for seed in range(40)]
     problems.append(moons_problem(100, cost=20.0))

@@ -7,7 +7,8 @@ from span_hpo import Problem, solve
 from span_hpo.loo.path.segments import END, SUCCESS
 from span_hpo.loo.path.tableau import PathState, Tableau
 from span_hpo.loo.path.view import beyond_of, concerned_rows, stops_of, view_of
-from tests.problems import moons_problem, rbf, two_moons
+from span_hpo.runtime import interpreted
+from tests.problems import moons_problem, random_problem, rbf, symmetric_problem, two_moons
 
 SLACK = 1e-9  # movement of margins for which rows are looked at in addition
 
@@ -40,6 +41,23 @@ def states_of(solution, tableau, view, removed):
         alpha[tableau.rows[:width]] = view.own[i]
         alpha[p] = view.left[i]
         yield alpha
+
+
+@pytest.mark.parametrize("complete", [False, True])
+@pytest.mark.parametrize("seed", range(30))
+def test_machine_code_enters_the_stops_of_its_twin(seed, complete):
+    """On ugly problems, dual variables and masks are the same, and movements agree to 1e-12."""
+    for problem in (random_problem(seed), symmetric_problem(seed)):
+        if not solve(problem).in_bound.any():
+            continue
+        _, tableau, paths = followed(complete, problem=problem)
+        some = np.arange(len(paths.row))[::-1]
+        found = stops_of(tableau, paths, some)
+        with interpreted():
+            wanted = stops_of(tableau, paths, some)
+        for name in ("alpha", "holders", "offset_free", "sound"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), name)
+        np.testing.assert_allclose(found.moves, wanted.moves, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("complete", [False, True])
