@@ -82,7 +82,7 @@ def _warn_once(error: Exception) -> None:
         return
     _warned.append(error)
     message = (
-        "span_hpo runs without its compiled core: the answers are the same, but take longer. "
+        "span_hpo runs without its compiled core, and takes longer. "
         f"Install a C compiler, and then span-hpo once more. ({error})"
     )
     # The caller's line, which a plain warning would print as well, says nothing about the reason.

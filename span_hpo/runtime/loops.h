@@ -12,6 +12,8 @@ loader takes the better one. glibc can do that; elsewhere there is one version. 
 
 #if defined(__GNUC__) && defined(__x86_64__) && defined(__GLIBC__)
 #define SPAN_HPO_CLONES __attribute__((unused, target_clones("avx2", "default")))
+#elif defined(__GNUC__)
+#define SPAN_HPO_CLONES __attribute__((unused))
 #else
 #define SPAN_HPO_CLONES
 #endif

@@ -80,7 +80,7 @@ importlib.import_module = changed
 
 
 def test_everything_works_without_the_compiled_core():
-    """Without a compiled core the answers are the same, and one line says what to do."""
+    """Without a compiled core the same classes are proven, and one line says what to do."""
     code = f"""
 import sys
 for name in {[module_of(path) for path in COMPILED_FILES]}:
