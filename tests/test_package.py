@@ -25,6 +25,7 @@ LAYOUT = {
         "lapack",
         "box_qp",
         "centred_gram",
+        "one_call",
         "offsets",
         "gaps",
         "problem",
