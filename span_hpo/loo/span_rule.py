@@ -50,6 +50,8 @@ def free_squared_spans(solution: DualSolution) -> FloatArray:
     >>> free_squared_spans(solve(problem)).round(3).tolist()
     [16.0, 0.0, 0.0, 16.0]
     """
+    if solution.known_spans is not None:
+        return solution.known_spans.copy()
     squared = np.zeros(len(solution.problem))
     in_bound, bounded = rows_of(solution.in_bound), rows_of(solution.bounded)
     squared[bounded] = np.nan

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from span_hpo.kernels import KernelBlocks, is_held, kernel_product, largest_entry
+from span_hpo.kernels import KernelBlocks, KernelMatrix, is_held, kernel_product, largest_entry
 from span_hpo.runtime import (
     FloatArray,
     one_blas_thread,
@@ -20,6 +20,8 @@ from span_hpo.runtime import (
 from span_hpo.solver.active_set import DualPoint, polished
 from span_hpo.solver.extended import ExtendedPoint
 from span_hpo.solver.libsvm_fit import checked_max_iter, libsvm_alpha
+from span_hpo.solver.one_call import fitted as fitted_in_one_call
+from span_hpo.solver.one_call import is_built
 from span_hpo.solver.problem import DualSolution, Problem
 from span_hpo.solver.rounding import dot_rounding
 from span_hpo.solver.smo import smo_point
@@ -31,6 +33,7 @@ _CLEAN_GAP = 1e-9  # gap between the limits of the offset that needs no second l
 _STEPS = 200  # largest number of steps beyond double precision
 _MOST_PRODUCTS = 20_000_000  # number of exact products to give up after
 _MOST_ROWS = 2000  # largest number of rows for which such steps are worth their time
+_MOST_ROWS_IN_ONE_CALL = 4096  # largest number of rows for a call that Ctrl-C cannot interrupt
 _PLAIN_KERNEL = 1e-150, 1e150  # kernel values for which pairwise steps do not overflow
 
 
@@ -98,10 +101,13 @@ def solve(
         point = _point(K, y, costs, start)
     b = sign * point.offset()
     if fitted is problem:
-        alpha, decision_values = point.alpha, sign * point.F + b
+        alpha, decision_values, spans = point.alpha, sign * point.F + b, point.spans
     else:
-        alpha = np.zeros(len(problem))
+        alpha, spans = np.zeros(len(problem)), None
         alpha[kept] = point.alpha
+        if point.spans is not None:
+            spans = np.zeros(len(problem))
+            spans[kept] = point.spans
         decision_values = kernel_product(problem.K, problem.y * alpha) + b
     in_bound = (alpha > 0) & (alpha < problem.costs)
     solution = DualSolution(
@@ -115,6 +121,7 @@ def solve(
         tol=tol,
         max_iter=max_iter,
         known_gram=point.gram,
+        known_spans=spans,
     )
     if not solution.converged:
         warnings.warn(
@@ -150,13 +157,19 @@ def _optimum(
 ) -> DualPoint:
     """Return the solution, or the point that comes closest to it.
 
-    The first start is computed on the matrix if it is held in memory and Numba is installed. If
+    If the matrix is held in memory, compiled code computes everything in one call. Where that gives
+    up, a start is computed on the matrix if it is held in memory and Numba is installed. If
     there is no such start, or it does not lead to the solution, LIBSVM computes the start. A point
     that violates margins by more than their rounding is improved beyond double precision.
     """
     first = None
     smallest, largest = _PLAIN_KERNEL
     if is_held(K) and runs_machine_code() and smallest < largest_entry(K) < largest:
+        point = _in_one_call(K, y, costs, tol, max_iter)
+        if point is not None:
+            first = _refined(point)
+            if _is_close(first, tol):
+                return first
         start, F = smo_point(K, y, costs, tol, max_iter)
         if np.isfinite(start.sum()):
             first = _refined(polished(DualPoint(K, y, costs, start, F)))
@@ -165,6 +178,22 @@ def _optimum(
     second = _refined(polished(_point(K, y, costs, libsvm_alpha(K, y, costs, tol, max_iter)[0])))
     # If the first gap is NaN, the comparison is false and the second point is returned.
     return first if first is not None and first.offset_gap < second.offset_gap else second
+
+
+def _in_one_call(
+    K: KernelBlocks, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
+) -> DualPoint | None:
+    """Return the solution that compiled code finds in one call, or None."""
+    if not isinstance(K, KernelMatrix) or len(y) > _MOST_ROWS_IN_ONE_CALL or not is_built():
+        return None
+    found = fitted_in_one_call(K.values, y, costs, tol, max_iter)
+    if found is None:
+        return None
+    point = DualPoint(
+        K, y, costs, found.alpha, found.F, True, gram=found.gram, spans=found.squared_spans
+    )
+    point.__dict__["offset_gap"] = found.offset_gap  # the value of the cached property
+    return point
 
 
 def _refined(point: DualPoint) -> DualPoint:

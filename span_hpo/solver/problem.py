@@ -178,6 +178,8 @@ class DualSolution:
         Tolerance and step limit with which `solve` was called.
     known_gram
         Factored Gram matrix of the in-bound rows if the solver has computed it; see `gram`.
+    known_spans
+        Free squared spans if the solver has computed them; see `free_squared_spans`.
 
     Examples
     --------
@@ -204,6 +206,7 @@ class DualSolution:
     tol: float
     max_iter: int
     known_gram: InitVar[CentredGram | None] = None
+    known_spans: FloatArray | None = None
 
     def __post_init__(self, known_gram: CentredGram | None) -> None:
         if known_gram is not None:

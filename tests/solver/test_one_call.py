@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from span_hpo.loo import free_squared_spans
-from span_hpo.runtime import one_blas_thread
+from span_hpo.runtime import has_numba, one_blas_thread
 from span_hpo.solver import Problem, factored_gram
+from span_hpo.solver import fit as fit_module
 from span_hpo.solver.active_set import DualPoint, polished
 from span_hpo.solver.fit import solution_of, solve
 from span_hpo.solver.one_call import fitted, is_built
@@ -23,6 +24,7 @@ from tests.problems import (
 
 pytestmark = pytest.mark.skipif(not is_built(), reason="the extension is not built")
 
+needs_numba = pytest.mark.skipif(not has_numba(), reason="Numba is not installed")
 TOL, MAX_ITER = 1e-3, 1_000_000
 
 
@@ -205,6 +207,29 @@ def test_step_limit():
     found, wanted = answer(problem, max_iter=7), answer(problem)
     assert found.steps == 7
     np.testing.assert_allclose(found.alpha, wanted.alpha, rtol=0, atol=1e-10)
+
+
+@needs_numba
+def test_solve_takes_the_answer(monkeypatch):
+    """`solve` returns the answer of the call with its spans, and its twin's where it gives up."""
+    problem = moons_problem(80, cost=3.0)
+    found = solve(problem)
+    np.testing.assert_array_equal(found.alpha, answer(problem).alpha)
+    monkeypatch.setattr(fit_module, "fitted_in_one_call", lambda *arguments: None)
+    wanted = solve(problem)
+    assert wanted.known_spans is None
+    np.testing.assert_allclose(found.decision_values, wanted.decision_values, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(free_squared_spans(found), free_squared_spans(wanted), rtol=1e-7)
+
+
+@needs_numba
+def test_spans_of_the_kept_rows():
+    """If rows with cost 0 are left out of the fit, their squared spans are 0 all the same."""
+    problem = moons_problem(60, cost=5.0)
+    costs = np.where(np.arange(60) % 3 == 0, 0.0, problem.costs)
+    spans = free_squared_spans(solve(Problem(problem.K, problem.y, costs)))
+    wanted = answer(Problem(problem.K, problem.y, costs)).squared_spans
+    np.testing.assert_allclose(spans, wanted, rtol=1e-7, atol=1e-12)
 
 
 def test_give_ups_are_rare():
