@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 DEMO_VENV ?= .venv-demo
 BIN := $(VENV)/bin
-COMPILED := $(shell find span_hpo -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
+COMPILED := $(shell find span_hpo -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi' -o -name '*.h')
 
 # SPAN_HPO_DATA may name a folder of data sets; ../shared/data beside the checkout is found.
 export SPAN_HPO_DATA ?= $(abspath $(wildcard ../shared/data))

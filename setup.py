@@ -28,8 +28,8 @@ def extensions() -> list[Extension]:
         Extension(
             ".".join(source.with_suffix("").parts),
             [source.as_posix()],
-            include_dirs=["span_hpo/runtime"],
-            depends=["setup.py", "span_hpo/runtime/loops.h"],
+            include_dirs=["span_hpo/runtime", source.parent.as_posix()],
+            depends=["setup.py", *(str(path) for path in Path("span_hpo").rglob("*.[hp]*[hi]"))],
             extra_compile_args=[] if sys.platform == "win32" else FLAGS,
         )
         for source in sources

@@ -27,6 +27,7 @@ LAYOUT = {
         "lapack",
         "box_qp",
         "centred_gram",
+        "one_call",
         "offsets",
         "gaps",
         "problem",
@@ -255,7 +256,7 @@ def test_sources_of_compiled_modules_are_distributed():
     """A source distribution carries what is compiled, and a wheel what was compiled."""
     lines = (ROOT / "MANIFEST.in").read_text().splitlines()
     (patterns,) = [line.split()[2:] for line in lines if line.startswith("recursive-include span")]
-    assert patterns == ["*.pyx", "*.pxd", "*.h"]
+    assert patterns == ["*.pyx", "*.pxd", "*.pxi", "*.h"]
     makefile = (ROOT / "Makefile").read_text()
     assert all(f"-name '{pattern}'" in makefile for pattern in patterns)
 

@@ -45,7 +45,8 @@ def _proofs(solution: DualSolution, known: BoolArray, certify: bool) -> Proofs:
             proofs.margin[rows] = solution.problem.y[rows] * values_without(solution, rows)
             proofs.solved[rows] = True
     alone = rows_of(_last_of_class(solution))
-    proofs.put(alone, Proofs.of_values(np.full(len(alone), -1.0), np.zeros(len(alone))))
+    if len(alone):
+        proofs.put(alone, Proofs.of_values(np.full(len(alone), -1.0), np.zeros(len(alone))))
     return proofs
 
 

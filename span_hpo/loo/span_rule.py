@@ -64,11 +64,13 @@ def free_squared_spans(solution: DualSolution, *, spans: str = "closed") -> Floa
     >>> free_squared_spans(solve(problem)).round(3).tolist()
     [16.0, 0.0, 0.0, 16.0]
     """
+    if as_spans(spans) == CLOSED and solution.known_spans is not None:
+        return solution.known_spans.copy()
     squared = np.zeros(len(solution.problem))
     in_bound, bounded = rows_of(solution.in_bound), rows_of(solution.bounded)
     squared[bounded] = np.nan
     squared[in_bound] = np.nan
-    if as_spans(spans) == PIQP:
+    if spans == PIQP:
         has_span = bounded if len(in_bound) == 1 else rows_of(solution.alpha)
         if len(in_bound):
             squared[has_span] = _squared_by_programs(solution, in_bound, has_span)

@@ -16,7 +16,7 @@ from span_hpo.metrics import as_metrics
 from span_hpo.objective.budgets import budgets_in_rows
 from span_hpo.objective.description import described, described_losses
 from span_hpo.objective.evaluation import CrossValidation, Evaluation
-from span_hpo.runtime import FloatArray, IndexArray, read_only, real, whole
+from span_hpo.runtime import FloatArray, IndexArray, OneBlasThread, read_only, real, whole
 from span_hpo.solver import (
     DEFAULT_MAX_ITER,
     DEFAULT_TOL,
@@ -182,13 +182,14 @@ class SpanObjective:
 
         K = self._kernels.matrix(params, chosen)
         costs = self._costs(data, params)
-        solution = self._solved(K, data, costs)
-        loo = leave_one_out(
-            solution,
-            method=self.loo_method if loo_method is None else as_loo_method(loo_method),
-            complete=self._needs_values if complete is None else complete,
-            certify=certify,
-        )
+        with OneBlasThread():  # once for both steps
+            solution = self._solved(K, data, costs)
+            loo = leave_one_out(
+                solution,
+                method=self.loo_method if loo_method is None else as_loo_method(loo_method),
+                complete=self._needs_values if complete is None else complete,
+                certify=certify,
+            )
         losses = self._losses(data, loo.decision_values, weight)
         evaluation = Evaluation(
             loss=losses[self.metrics[0].name],

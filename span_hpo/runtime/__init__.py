@@ -21,7 +21,7 @@ from span_hpo.runtime.checks import LARGEST_WHOLE, ArgumentError, real, whole
 from span_hpo.runtime.compilation import compiled, interpreted, runs_machine_code
 from span_hpo.runtime.memo import Memo
 from span_hpo.runtime.printing import Printable, counted
-from span_hpo.runtime.threads import one_blas_thread
+from span_hpo.runtime.threads import OneBlasThread, one_blas_thread
 
 __all__ = [
     "LARGEST_WHOLE",
@@ -32,6 +32,7 @@ __all__ = [
     "FloatArray",
     "IndexArray",
     "Memo",
+    "OneBlasThread",
     "Printable",
     "accurate_dots",
     "are_short",

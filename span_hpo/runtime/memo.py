@@ -31,6 +31,10 @@ class Memo(Generic[T]):
 
     def get(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Return the result for `key`, which `compute` gives if it is not known yet."""
+        with self._lock:
+            known = self._futures.get(key)
+        if known is not None:
+            return known.result()
         own: Future[T] = Future()
         try:
             with self._lock:

@@ -26,15 +26,21 @@ def one_blas_thread(function: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> T:
-        entered = False
-        try:
-            entered = _stays.enter()
+        with OneBlasThread():
             return function(*args, **kwargs)
-        finally:
-            if entered:
-                _stays.leave()
 
     return limited
+
+
+class OneBlasThread:
+    """A block that runs with one BLAS thread, so that decorated functions in it change nothing."""
+
+    def __enter__(self) -> None:
+        self._entered = _stays.enter()
+
+    def __exit__(self, *error: object) -> None:
+        if self._entered:
+            _stays.leave()
 
 
 class _Stays:
@@ -45,22 +51,21 @@ class _Stays:
 
     def forget(self) -> None:
         """Start with no thread inside, as after a fork, and lift a limit that was inherited."""
-        limiter = getattr(self, "_limiter", None)
+        before = getattr(self, "_before", [])
         self._lock = threading.Lock()
         self._count = 0
-        self._limiter: Any = None
-        if limiter is not None:
-            _restore(limiter)
+        self._before: list[tuple[Any, int]] = []
+        _set_threads(before)
 
     def enter(self) -> bool:
         """Limit BLAS to one thread, and return whether `leave` has to undo that."""
         with self._lock:
             if self._count == 0:
-                blas = _blas_controller()
-                if all(library.num_threads == 1 for library in blas.lib_controllers):
+                before = [(library, library.num_threads) for library in _blas_libraries()]
+                if all(number == 1 for _, number in before):
                     return False
-                _take_control()
-                self._limiter = blas.limit(limits=1)
+                self._before = before
+                _set_threads([(library, 1) for library, _ in before])
             self._count += 1
         return True
 
@@ -69,14 +74,18 @@ class _Stays:
         with self._lock:
             self._count -= 1
             if self._count == 0:
-                _restore(self._limiter)
-                self._limiter = None
+                _set_threads(self._before)
+                self._before = []
 
 
-def _restore(limiter: Any) -> None:
-    _take_control()
-    limiter.restore_original_limits()
-    _take_control()  # leaves no thread in control, because another thread may be next
+def _set_threads(numbers: list[tuple[Any, int]]) -> None:
+    """Set the number of threads of some libraries."""
+    if numbers:
+        _take_control()
+        # A limiter of threadpoolctl does the same, but takes several times as long to set up.
+        for library, number in numbers:
+            library.set_num_threads(number)
+        _take_control()  # leaves no thread in control, because another thread may be next
 
 
 _stays = _Stays()
@@ -95,6 +104,7 @@ def _take_control() -> None:
 
 
 @functools.cache
-def _blas_controller() -> threadpoolctl.ThreadpoolController:
+def _blas_libraries() -> list[Any]:
     """Return the BLAS libraries of this process, which take milliseconds to find."""
-    return threadpoolctl.ThreadpoolController().select(user_api="blas")
+    found: list[Any] = threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers
+    return found

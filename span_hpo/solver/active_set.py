@@ -36,6 +36,8 @@ class DualPoint:
         Whether the point is known to be the optimum.
     gram
         Factored Gram matrix of the in-bound rows if the point is optimal and the factor is known.
+    spans
+        Free squared spans if the point is optimal and they are known, shape (l,).
     """
 
     K: KernelBlocks
@@ -45,6 +47,7 @@ class DualPoint:
     F: FloatArray
     optimal: bool = False
     gram: CentredGram | None = None
+    spans: FloatArray | None = None
 
     @property
     def in_bound(self) -> BoolArray:

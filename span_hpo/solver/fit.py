@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from span_hpo.errors import SolverError
-from span_hpo.kernels import KernelBlocks, is_held, kernel_product, largest_entry
+from span_hpo.kernels import KernelBlocks, KernelMatrix, is_held, kernel_product, largest_entry
 from span_hpo.runtime import (
     FloatArray,
     IndexArray,
@@ -22,6 +22,7 @@ from span_hpo.runtime import (
 from span_hpo.solver.active_set import DualPoint, polished
 from span_hpo.solver.extended import ExtendedPoint
 from span_hpo.solver.libsvm_fit import checked_max_iter, libsvm_alpha
+from span_hpo.solver.one_call import fitted as fitted_in_one_call
 from span_hpo.solver.optimal_face import reported_alpha
 from span_hpo.solver.problem import DualSolution, Problem, kinds_of_support
 from span_hpo.solver.rounding import dot_rounding
@@ -35,6 +36,7 @@ _CLEAN_GAP = 1e-9  # gap between the limits of the offset that needs no second l
 _STEPS = 200  # largest number of steps beyond double precision
 _MOST_PRODUCTS = 20_000_000  # number of exact products to give up after
 _MOST_ROWS = 2000  # largest number of rows for which such steps are worth their time
+_MOST_ROWS_IN_ONE_CALL = 4096  # largest number of rows for a call that Ctrl-C cannot interrupt
 _PLAIN_KERNEL = 1e-150, 1e150  # kernel values for which pairwise steps do not overflow
 
 
@@ -116,13 +118,14 @@ def solve(
         start, converged = libsvm_alpha(K, y, costs, tol, max_iter)
         point, used = _point(K, y, costs, start), LIBSVM
     b = sign * point.offset()
-    alpha, reported, F = point.alpha, point.alpha, sign * point.F
+    alpha, reported, F, spans = point.alpha, point.alpha, sign * point.F, point.spans
     if polish:
         reported = reported_alpha(point)
     is_basic = reported is alpha
     if fitted is not problem:
         alpha, reported = (_among(len(problem), kept, part) for part in (alpha, reported))
         F = kernel_product(problem.K, problem.y * alpha)
+        spans = None if spans is None else _among(len(problem), kept, spans)
     in_bound, bounded = kinds_of_support(alpha, problem.costs)
     solution = DualSolution(
         problem=problem,
@@ -136,6 +139,7 @@ def solve(
         max_iter=max_iter,
         solver=used,
         known_gram=point.gram,
+        known_spans=spans,
     )
     if not is_basic:
         solution = solution.with_alpha(reported)
@@ -188,15 +192,21 @@ def _optimum(
 ) -> tuple[DualPoint, str]:
     """Return the solution, or the point that comes closest to it, and the solver that began.
 
-    A point that violates margins by more than their rounding is improved beyond double precision.
+    On a matrix in memory, compiled code takes pairwise steps and polishes the answer in one call.
+    Where it gives up, the same steps follow one after the other. A point that violates margins by
+    more than their rounding is improved beyond double precision.
     """
     first = None
     if solver == SMO or (solver == AUTO and _suits_smo(K)):
-        start = _smo_start(K, y, costs, tol, max_iter)
-        if solver == SMO or np.isfinite(start.alpha.sum()):
-            first = _refined(polished(_finite(start)))
-            if solver == SMO or _is_close(first, tol):
-                return first, SMO
+        point = _in_one_call(K, y, costs, tol, max_iter)
+        if point is not None:
+            first = _refined(point)
+        if first is None or not _is_close(first, tol):
+            start = _smo_start(K, y, costs, tol, max_iter)
+            if solver == SMO or np.isfinite(start.alpha.sum()):
+                first = _refined(polished(_finite(start)))
+        if first is not None and (solver == SMO or _is_close(first, tol)):
+            return first, SMO
     second = _refined(polished(_point(K, y, costs, libsvm_alpha(K, y, costs, tol, max_iter)[0])))
     # If the first gap is NaN, the comparison is false and the second point is returned.
     if first is not None and first.offset_gap < second.offset_gap:
@@ -226,6 +236,22 @@ def _finite(start: DualPoint) -> DualPoint:
             "solver='libsvm'."
         )
     return start
+
+
+def _in_one_call(
+    K: KernelBlocks, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
+) -> DualPoint | None:
+    """Return the solution that compiled code finds in one call, or None."""
+    if not isinstance(K, KernelMatrix) or len(y) > _MOST_ROWS_IN_ONE_CALL:
+        return None
+    found = fitted_in_one_call(K.values, y, costs, tol, max_iter)
+    if found is None:
+        return None
+    gram = found.gram
+    spans = None if gram is None or gram.is_dependent else found.squared_spans
+    point = DualPoint(K, y, costs, found.alpha, found.F, True, gram=gram, spans=spans)
+    point.__dict__["offset_gap"] = found.offset_gap  # the value of the cached property
+    return point
 
 
 def _refined(point: DualPoint) -> DualPoint:

@@ -187,6 +187,8 @@ class DualSolution:
         What computed the first fit: "libsvm" or "smo"; see `solve`.
     known_gram
         Factored Gram matrix of the in-bound rows if the solver has computed it; see `gram`.
+    known_spans
+        Free squared spans if the solver has computed them; see `free_squared_spans`.
     known_basic
         The same fit as the solver found it, if `alpha` differs from it; see `basic`.
 
@@ -216,6 +218,7 @@ class DualSolution:
     max_iter: int
     solver: str = "libsvm"
     known_gram: InitVar[CentredGram | None] = None
+    known_spans: FloatArray | None = None
     known_basic: InitVar["DualSolution | None"] = None
 
     def __post_init__(
@@ -272,6 +275,7 @@ class DualSolution:
             alpha=read_only(alpha),
             in_bound=in_bound,
             bounded=bounded,
+            known_spans=None,
             known_basic=self,
         )
 
