@@ -1,5 +1,6 @@
 """Kernel matrices that are held in memory or given block by block."""
 
+import functools
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
@@ -95,6 +96,11 @@ class KernelMatrix:
     def diagonal(self) -> FloatArray:
         """Return ``K_ii`` of every row, shape (l,)."""
         return self.values.diagonal()
+
+    @functools.cached_property
+    def largest(self) -> float:
+        """The largest ``|K_ii|``."""
+        return float(np.abs(self.diagonal()).max())
 
     def block(self, rows: Rows, columns: Rows) -> FloatArray:
         """Return ``K_ij`` for the given rows and columns."""
@@ -209,7 +215,7 @@ def checked_matrix(K: Any, name: str) -> KernelMatrix:
 
 def largest_entry(K: KernelBlocks) -> float:
     """Return the largest ``|K_ii|``, which no ``|K_ij|`` exceeds in a kernel matrix."""
-    return float(np.abs(K.diagonal()).max())
+    return K.largest if isinstance(K, KernelMatrix) else float(np.abs(K.diagonal()).max())
 
 
 def entry_range(K: KernelBlocks) -> tuple[float, float]:

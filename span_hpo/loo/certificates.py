@@ -8,7 +8,7 @@ proofs.
 import numpy as np
 
 from span_hpo.loo.proofs import Proofs
-from span_hpo.runtime import FloatArray, IndexArray, rows_of
+from span_hpo.runtime import FloatArray, IndexArray, compiled, rows_of
 from span_hpo.solver import ROUNDED_UP, DualSolution, dot_rounding
 
 _CANDIDATES = 24  # number of rows that may take over from another: those with margins closest to 1
@@ -102,13 +102,13 @@ def lower_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
             able = able[np.argpartition(np.abs(excess[able]), _CANDIDATES)[:_CANDIDATES]]
         if len(able):
             price = label * y[able] * excess[able] + solution.rounding[able]
-            bounds[of_class] = _greedy_bounds(
+            bounds[of_class] = _bounds_by(
                 solution, rows[of_class], able, room[able], price, gap[of_class]
             )
     return bounds
 
 
-def _greedy_bounds(
+def _bounds_by(
     solution: DualSolution,
     rows: IndexArray,
     able: IndexArray,
@@ -116,38 +116,82 @@ def _greedy_bounds(
     price: FloatArray,
     gap: FloatArray,
 ) -> FloatArray:
-    """Return the lower bounds for rows of one class.
+    """Return the lower bounds for rows of one class, by the rows that can take over."""
+    problem = solution.problem
+    K, diagonal = problem.K, problem.K.diagonal()
+    margin = problem.y[rows] * solution.decision_values[rows] - solution.rounding[rows]
+    places = np.full(len(problem), -1, dtype=np.intp)
+    places[able] = np.arange(len(able))
+    return _greedy_bounds(
+        places[rows],
+        K.block(rows, able),
+        K.block(able, able),
+        diagonal[rows],
+        solution.alpha[rows],
+        margin,
+        gap,
+        room,
+        price,
+        float((np.abs(solution.excess[able]) + solution.rounding[able]).max()),
+        abs(solution.imbalance),
+    )
 
-    The rows `able` can take over amounts up to their `room`, and `price` holds their
-    ``y_j y_p g_j``.
+
+@compiled
+def _greedy_bounds(
+    places: IndexArray,
+    K_pa: FloatArray,
+    K_aa: FloatArray,
+    K_pp: FloatArray,
+    alpha: FloatArray,
+    margin: FloatArray,
+    gap: FloatArray,
+    room: FloatArray,
+    price: FloatArray,
+    dearest: float,
+    imbalance: float,
+) -> FloatArray:
+    """Return the lower bounds for k rows of one class, by n rows that can take over.
+
+    Parameters
+    ----------
+    places
+        Position of each row among those that can take over, or -1, shape (k,).
+    K_pa, K_aa, K_pp
+        Kernel values of the rows with the able ones, shape (k, n), of the latter with each other,
+        shape (n, n), and of the rows with themselves, shape (k,).
+    alpha, margin, gap
+        Dual variables, lower bounds of the margins ``y_p f(x_p)``, and gaps without each row,
+        shape (k,).
+    room, price
+        How much each able row can take over, and its ``y_j y_p g_j``, shape (n,).
+    dearest, imbalance
+        Upper bounds of ``|g_j|`` of the able rows, and of ``|y'alpha|``.
     """
-    K, diagonal = solution.problem.K, solution.problem.K.diagonal()
-    margin = solution.problem.y[rows] * solution.decision_values[rows] - solution.rounding[rows]
-    a = solution.alpha[rows]
-    K_pa, K_aa = K.block(rows, able), K.block(able, able)
-    room = np.where(rows[:, None] == able, 0.0, room)
-    squares = diagonal[rows, None] + diagonal[able] - 2 * K_pa
+    rows = np.arange(len(places))[:, None]
+    diagonal = K_aa.diagonal()
+    rooms = np.where(places[:, None] == np.arange(len(K_aa)), 0.0, room)
+    squares = K_pp[:, None] + diagonal - 2 * K_pa
     with np.errstate(divide="ignore", invalid="ignore"):
-        wanted = a + np.fmax(a, np.sqrt(2 * gap / squares.mean(axis=1)))
-        total_room = room.sum(axis=1)
+        wanted = alpha + np.fmax(alpha, np.sqrt(2 * gap / squares.mean(axis=1)))
+        total_room = rooms.sum(axis=1)
         L = np.minimum(wanted, total_room * (1 - _LEAST_ROOM))
-        s = L - a
-        order = (0.5 * L[:, None] * squares + price).argsort(axis=1)
-        of_row = np.arange(len(rows))[:, None]
-        capacity = room[of_row, order] / L[:, None]
+        s = L - alpha
+        order = (0.5 * L[:, None] * squares + price).argsort(axis=1, kind="stable")
+        capacity = rooms[rows, order] / L[:, None]
         weights = np.empty_like(capacity)
         before = capacity.cumsum(axis=1) - capacity
-        weights[of_row, order] = np.minimum(np.maximum(1 - before, 0.0), capacity)
-        square = diagonal[rows] + np.einsum("pa,pa->p", weights @ K_aa - 2 * K_pa, weights)
+        weights[rows, order] = np.minimum(np.maximum(1 - before, 0.0), capacity)
+        square = K_pp + np.einsum("pa,pa->p", weights @ K_aa - 2 * K_pa, weights)
         roots = np.sqrt(np.abs(diagonal))
-        size = roots[rows] + weights @ roots[able]
-        square = np.maximum(square, 0.0) + dot_rounding(2 * len(able), size**2)
+        size = np.sqrt(np.abs(K_pp)) + weights @ roots
+        square = np.maximum(square, 0.0) + dot_rounding(2 * len(K_aa), size**2)
         # The weights have the sum 1, and the dual variables the sum 0, up to rounding only. The
         # rows have room left to make up for the difference.
-        dearest = (np.abs(solution.excess[able]) + solution.rounding[able]).max()
-        left = abs(solution.imbalance) + L * dot_rounding(len(able), np.ones(1))
-        path = L * np.sqrt(square) + left * roots[able].max()
+        left = imbalance + L * dot_rounding(len(K_aa), np.ones(1))
+        path = L * np.sqrt(square) + left * roots.max()
         lost = 0.5 * path**2 + L * (weights @ price) + left * dearest + gap
         bounds = margin - lost / s * ROUNDED_UP
     # Without room beyond alpha_p there is no s > 0.
-    return np.where((s > _LEAST_ROOM * a) & (left < _LEAST_ROOM / 2 * total_room), bounds, -np.inf)
+    is_sound = (s > _LEAST_ROOM * alpha) & (left < _LEAST_ROOM / 2 * total_room)
+    return np.where(is_sound, bounds, -np.inf)

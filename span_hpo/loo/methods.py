@@ -158,13 +158,20 @@ class _Answers:
 def _by_span_rule(solution: DualSolution, request: _Request) -> _Answers:
     """Estimate all values from the spans; a row whose span is undefined follows its path."""
     spans, basic = _spans(solution, request), solution.basic
-    proofs = immediate_proofs(basic, certify=request.certify)
     undefined = np.isnan(spans)
+    estimates = solution.decision_values - solution.problem.y * solution.alpha * spans
+    if not request.certify and not undefined.any() and solution.problem.costs.all():
+        # Nothing has to be followed, and the estimates of zero rows are their values.
+        proofs = proofs_by_definition(basic)
+        values = estimates
+        if proofs.solved.any():
+            values = np.where(proofs.solved, _proven_values(solution, proofs), estimates)
+        return _Answers(proofs, values, spans, np.empty(0, dtype=np.intp))
+    proofs = immediate_proofs(basic, certify=request.certify)
     if request.certify:
         _certify(basic, proofs)
     to_follow = rows_of(undefined & ~proofs.solved)
     refitted = _follow_or_refit(basic, proofs, to_follow, to_end=True, threads=request.threads)
-    estimates = solution.decision_values - solution.problem.y * solution.alpha * spans
     # A row may be a zero row of the basic solution only; the estimate does not depend on that.
     known = undefined | (proofs.solved & ((solution.alpha == 0) | (basic.alpha > 0)))
     values = np.where(known, _proven_values(solution, proofs), estimates)
@@ -286,7 +293,8 @@ def _enter_accurate(
 def _proven_values(solution: DualSolution, proofs: Proofs) -> FloatArray:
     """Return the decision values of the proofs; unproven ones within rounding of 0 become 0."""
     unproven = proofs.solved & ~proofs.proven
-    proofs.set_to_zero(unproven & (np.abs(proofs.margin) <= zero_width(solution.margin_noise)))
+    if unproven.any():
+        proofs.set_to_zero(unproven & (np.abs(proofs.margin) <= zero_width(solution.margin_noise)))
     values: FloatArray = solution.problem.y * proofs.margin
     return values
 

@@ -66,8 +66,9 @@ class DualPoint:
         lower, upper = self.limits.interval
         return lower - upper
 
+    @functools.cached_property
     def offset(self) -> float:
-        """Return the mean offset of the in-bound rows, or the middle of `limits` without any."""
+        """The mean offset of the in-bound rows, or the middle of `limits` without any."""
         in_bound = self.in_bound
         count = int(np.count_nonzero(in_bound))
         if count:

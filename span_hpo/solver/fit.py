@@ -117,7 +117,7 @@ def solve(
     else:
         start, converged = libsvm_alpha(K, y, costs, tol, max_iter)
         point, used = _point(K, y, costs, start), LIBSVM
-    b = sign * point.offset()
+    b = sign * point.offset
     alpha, reported, F, spans = point.alpha, point.alpha, sign * point.F, point.spans
     if polish:
         reported = reported_alpha(point)
@@ -156,7 +156,7 @@ def solve(
 
 def solution_of(problem: Problem, point: DualPoint, like: DualSolution) -> DualSolution:
     """Return a point of the dual of a problem as a solution, with the settings of another one."""
-    b = point.offset()
+    b = point.offset
     in_bound, bounded = kinds_of_support(point.alpha, point.costs)
     return DualSolution(
         problem=problem,

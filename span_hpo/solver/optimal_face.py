@@ -18,7 +18,7 @@ for the sum c of any optimal point. Its solution is ``beta_j = clip(C_j q_j'nu)`
 
 import numpy as np
 
-from span_hpo.kernels import ALL, KernelBlocks, kernel_times
+from span_hpo.kernels import ALL, KernelBlocks, kernel_times, largest_entry
 from span_hpo.runtime import FloatArray, IndexArray, rows_of
 from span_hpo.solver.active_set import DualPoint
 from span_hpo.solver.centred_gram import affine_coordinates, factored_gram
@@ -44,9 +44,9 @@ def reported_alpha(point: DualPoint) -> FloatArray:
     Dual variables, shape (l,); the array of the point itself if there are no others.
     """
     alpha, costs, in_bound = point.alpha, point.costs, point.in_bound
-    rounding = margin_noise(alpha, float(np.abs(point.K.diagonal()).max()))
+    rounding = margin_noise(alpha, largest_entry(point.K))
     noise = zero_width(rounding)
-    at_margin = np.abs(point.y - point.F - point.offset()) <= noise
+    at_margin = np.abs(point.y - point.F - point.offset) <= noise
     at_margin = (at_margin | in_bound) & (costs > 0)
     is_independent = point.gram is not None and not point.gram.is_dependent
     if is_independent and np.count_nonzero(at_margin) == np.count_nonzero(in_bound):

@@ -136,6 +136,8 @@ def checked_costs(costs: Any, y: Array, classes: Array | None = None) -> FloatAr
     ValueError
         If a cost is negative or not finite, or a class has no row with a positive cost.
     """
+    if _are_plainly_positive(costs, len(y)) and (y != y[0]).any():
+        return np.array(costs)
     numbers = not_negative(costs, "costs", len(y))
     if numbers.all() and (y != y[0]).any():
         return numbers
@@ -153,6 +155,13 @@ def checked_costs(costs: Any, y: Array, classes: Array | None = None) -> FloatAr
             only = f"zeros in class {name(np.setdiff1d(present, kept)[0])}"
         raise ValueError(f"`costs` must be positive in some row of each class, got only {only}.")
     return numbers
+
+
+def _are_plainly_positive(costs: Any, count: int) -> bool:
+    """Return whether costs are an array of positive and finite doubles, as in most trials."""
+    if type(costs) is not np.ndarray or costs.dtype != np.float64 or costs.shape != (count,):
+        return False
+    return bool(costs.min() > 0 and costs.max() < np.inf)
 
 
 def kinds_of_support(alpha: FloatArray, costs: FloatArray) -> tuple[BoolArray, BoolArray]:

@@ -506,3 +506,15 @@ def test_exact_values_are_those_with_an_accuracy(method):
     assert refit.accuracy.max() < 1e-5
     gaps = np.abs(loo.decision_values - refit.decision_values)
     assert (gaps <= loo.accuracy + refit.accuracy).all()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_values_do_not_depend_on_certificates(seed):
+    """The span-rule gives the same values, spans and counts with and without proofs."""
+    for problem in (random_problem(seed), symmetric_problem(seed)):
+        solution = solve(problem)
+        with_proofs, without = (leave_one_out(solution, certify=choice) for choice in (True, False))
+        scale = 1 + np.abs(with_proofs.decision_values)
+        difference = np.abs(with_proofs.decision_values - without.decision_values)
+        assert (difference <= 1e-6 * scale).all()
+        assert with_proofs.n_undefined == without.n_undefined
