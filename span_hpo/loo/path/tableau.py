@@ -46,6 +46,7 @@ from span_hpo.solver import (
 _LEAST_SQUARE = 1e-290  # least squared distance in a quotient, which avoids a division by zero
 _NEAR = 1e-12  # squared distances below this, relative to the largest kernel value, are rounding
 _ON_MARGIN = 1e-9  # rows whose margin is this close to 1 are always watched
+_SMALL_TABLE = 2_000_000  # multiplications for all columns that cost less than several rounds
 _PATHS_FOR_THREADS = 32  # least number of paths for which threads are started
 _HULL_CHANGES = 3.0  # number of base rows that are assumed to leave the hull along a path
 
@@ -271,7 +272,14 @@ class Tableau:
                 follow(todo)
             todo = todo[paths.outcome[todo] == NEEDS_COLUMN]
             if len(todo):
-                self._add(np.unique(paths.wanted[todo]), paths.own.shape[1])
+                width = paths.own.shape[1]
+                self._add(self._next_columns(paths.wanted[todo], width), width)
+
+    def _next_columns(self, wanted: IndexArray, width: int) -> IndexArray:
+        """Return the rows whose columns to compute: all at once if that takes next to no time."""
+        if self.table.n_base * width * width <= _SMALL_TABLE:
+            return np.flatnonzero(self.table.slot[:width] < 0)
+        return np.unique(wanted)
 
     def _add(self, wanted: IndexArray, width: int) -> None:
         """Compute columns to be shared by all paths, up to the given width."""

@@ -33,6 +33,7 @@ _ROUNDED_UP = 1 + 1e-3  # factor that rounds up the movements by which rows are 
 # A row is clearly inside its box if it is farther from its bounds than both of these distances.
 _CLEARLY_INSIDE = 1e-8  # distance from a bound, relative to C_i and the largest alpha at the base
 _NEARLY_AT_BOUND = 1e-5  # distance from a bound, relative to C_i and the largest alpha now
+_SMALL_PRODUCT = 20_000_000  # multiplications up to which zeros cost less than finding them
 _OUTSIDE = 1e-11  # how far alpha may leave its box, relative to the largest alpha at the base
 
 
@@ -319,9 +320,13 @@ def _products(
 ) -> FloatArray:
     """Return the products of the kernel with changes of the watched rows."""
     products: FloatArray = changes[:, : len(K_base)] @ K_base
-    # Few of the rows outside the base move on each path.
-    if len(moved):
-        products += csr_array(changes[:, moved]) @ K_moved
+    if len(moved) == 0:
+        return products
+    others = changes[:, moved]
+    if len(changes) * K_moved.size <= _SMALL_PRODUCT:
+        products += others @ K_moved
+    else:
+        products += csr_array(others) @ K_moved  # few of these rows move on each path
     return products
 
 
