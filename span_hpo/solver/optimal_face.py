@@ -26,6 +26,7 @@ from span_hpo.solver.rounding import margin_noise, zero_width
 
 _EQUAL = 1e-14  # largest difference of the kernel values of equal rows, relative to sqrt(K_ii K_jj)
 _AT_BOUND = 1e-9  # distance from a bound, relative to C_i and sum(alpha), that is rounding
+_ENTRIES_AT_ONCE = 4_000_000  # kernel values of equal rows that are compared in one array
 _ROUNDS = 100  # largest number of steps of Newton's method, which usually needs less than five
 _BALANCED = 1e-12  # residual of the equations, relative to their terms, at which to stop
 _DAMPING = 1e-9, 1e-4  # least and largest damping of Newton's method, where Q'Q = I
@@ -97,17 +98,19 @@ def _numbers_of_equal_rows(
     runs = np.split(order, rows_of(np.diff(key[order]) > width) + 1)
     number = np.full(count, -1, dtype=np.intp)
     every = np.sqrt(np.abs(K.diagonal()))
+    at_once = max(1, _ENTRIES_AT_ONCE // len(every))
     for run in runs:
-        while len(run):
+        while len(run) > 1:
             first, others = run[0], run[1:]
             number[first] = first
-            if len(others):
-                values = K.block(E[run], ALL)
-                same = (np.abs(values[1:] - values[0]) <= _EQUAL * every * roots[first]).all(axis=1)
-                same &= y[others] == y[first]
-                number[others[same]] = first
-                others = others[~same]
-            run = others
+            of_first, same = K.block(E[[first]], ALL), y[others] == y[first]
+            for start in range(0, len(others), at_once):
+                some = slice(start, start + at_once)
+                values = np.abs(K.block(E[others[some]], ALL) - of_first)
+                same[some] &= (values <= _EQUAL * every * roots[first]).all(axis=1)
+            number[others[same]] = first
+            run = others[~same]
+        number[run] = run
     return np.unique(number, return_inverse=True)[1]
 
 
