@@ -2,7 +2,16 @@
 
 from pathlib import Path
 
-from benchmarks.cost import classes, exact, growth, large, scale, speed
+from benchmarks.cost import (
+    classes,
+    evaluation,
+    exact,
+    growth,
+    large,
+    scale,
+    search_points,
+    speed,
+)
 from benchmarks.papers import exact_selection, postal, rivals, weighted
 from benchmarks.peers import calibration, peers
 from benchmarks.robustness import chaos, mutations, one_answer, truth
@@ -34,7 +43,9 @@ TABLES = {
     "README.md": {"speed": speed.table},
     "docs/scale.md": {
         "speed": speed.full_table,
+        "random costs": evaluation.table,
         "exact": exact.table,
+        "search points": search_points.table,
         "evaluation": scale.table,
         "growth": growth.table,
         "large": large.table,
