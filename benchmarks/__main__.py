@@ -25,6 +25,7 @@ BENCHMARKS = {
         "large",
         "classes",
         "startup",
+        "first_fit",
         "scale",
     ),
     "search": ("search", "pruning", "overhead", "samplers", "cluster", "nodes"),
