@@ -60,6 +60,7 @@ TABLES = {
         "search time": search.time_table,
         "pruning": pruning.table,
         "overhead": overhead.table,
+        "time of a study": overhead.shares_table,
         "samplers": samplers.table,
         "samplers by set": samplers.details_table,
     },
