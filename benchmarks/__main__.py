@@ -30,7 +30,7 @@ BENCHMARKS = {
     ),
     "search": ("search", "pruning", "overhead", "samplers", "cluster", "nodes"),
     "papers": ("weighted", "ringnorm", "exact_selection", "rivals", "postal"),
-    "peers": ("calibration", "peers"),
+    "peers": ("calibration", "peers", "grids"),
     "robustness": ("truth", "one_answer", "mutations", "chaos"),
 }
 

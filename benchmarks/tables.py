@@ -14,7 +14,7 @@ from benchmarks.cost import (
     speed,
 )
 from benchmarks.papers import exact_selection, postal, rivals, weighted
-from benchmarks.peers import calibration, peers
+from benchmarks.peers import calibration, grids, peers
 from benchmarks.robustness import chaos, mutations, one_answer, truth
 from benchmarks.search import cluster, nodes, overhead, pruning, samplers, search
 
@@ -79,6 +79,7 @@ TABLES = {
         "rivals": rivals.table,
         "postal": postal.table,
         "peers": peers.table,
+        "grids": grids.table,
         "classes": classes.table,
         "calibration": calibration.table,
     },
