@@ -15,10 +15,22 @@ from benchmarks.harness.runner import QUICK, Options
 # Every benchmark by its folder, in the order in which `all` measures them: `nodes` reads the CSVs
 # of `large`, `scale` and `cluster`.
 BENCHMARKS = {
-    "cost": ("speed", "spans", "exact", "growth", "large", "classes", "startup", "scale"),
+    "cost": (
+        "speed",
+        "evaluation",
+        "spans",
+        "exact",
+        "search_points",
+        "growth",
+        "large",
+        "classes",
+        "startup",
+        "first_fit",
+        "scale",
+    ),
     "search": ("search", "pruning", "overhead", "samplers", "cluster", "nodes"),
     "papers": ("weighted", "ringnorm", "exact_selection", "rivals", "postal"),
-    "peers": ("calibration", "peers"),
+    "peers": ("calibration", "peers", "grids"),
     "robustness": ("truth", "one_answer", "mutations", "chaos"),
 }
 

@@ -2,9 +2,19 @@
 
 from pathlib import Path
 
-from benchmarks.cost import classes, exact, growth, large, scale, speed
+from benchmarks.cost import (
+    classes,
+    evaluation,
+    exact,
+    first_fit,
+    growth,
+    large,
+    scale,
+    search_points,
+    speed,
+)
 from benchmarks.papers import exact_selection, postal, rivals, weighted
-from benchmarks.peers import calibration, peers
+from benchmarks.peers import calibration, grids, peers
 from benchmarks.robustness import chaos, mutations, one_answer, truth
 from benchmarks.search import cluster, nodes, overhead, pruning, samplers, search
 
@@ -34,7 +44,10 @@ TABLES = {
     "README.md": {"speed": speed.table},
     "docs/scale.md": {
         "speed": speed.full_table,
+        "random costs": evaluation.table,
         "exact": exact.table,
+        "search points": search_points.table,
+        "first fit": first_fit.table,
         "evaluation": scale.table,
         "growth": growth.table,
         "large": large.table,
@@ -47,6 +60,7 @@ TABLES = {
         "search time": search.time_table,
         "pruning": pruning.table,
         "overhead": overhead.table,
+        "time of a study": overhead.shares_table,
         "samplers": samplers.table,
         "samplers by set": samplers.details_table,
     },
@@ -65,6 +79,7 @@ TABLES = {
         "rivals": rivals.table,
         "postal": postal.table,
         "peers": peers.table,
+        "grids": grids.table,
         "classes": classes.table,
         "calibration": calibration.table,
     },

@@ -18,6 +18,12 @@ def median_and_worst(rows: Iterable[dict[str, str]], column: str) -> str:
     return f"{median(values):.2f} ({max(values):.2g})"
 
 
+def percent_and_worst(rows: Iterable[dict[str, str]], column: str) -> str:
+    """Return the median of a column of shares in percent, and its largest value in brackets."""
+    values = [float(row[column]) for row in rows]
+    return f"{median(values):.0%} ({max(values):.0%})"
+
+
 def mean_of(rows: Iterable[dict[str, str]], column: str, /, **values: str) -> float:
     """Return the mean of a column over the rows whose other columns hold these texts."""
     return mean(float(row[column]) for row in rows_with(rows, **values))
