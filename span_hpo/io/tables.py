@@ -303,7 +303,8 @@ def _read_parquet(path: Path) -> Table:
         with _as_damaged(path):
             known = {"metadata": file.metadata, "read_dictionary": texts}
             # Threads of pyarrow would call the file in Python from outside of Python.
-            table = parquet.ParquetFile(content, **known, **limits).read(use_threads=False)
+            whole = parquet.ParquetFile(content, **known, **limits, pre_buffer=False)
+            table = whole.read(use_threads=False)
             index = _index_columns(table.schema)
             table = table.drop_columns([name for name in table.column_names if name in index])
             columns = [_cells(column) for column in table.columns]

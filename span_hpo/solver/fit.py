@@ -201,10 +201,12 @@ def _optimum(
         point = _in_one_call(K, y, costs, tol, max_iter)
         if point is not None:
             first = _refined(point)
-        if first is None or not _is_close(first, tol):
+        if first is None or not first.offset_gap <= _CLEAN_GAP:
             start = _smo_start(K, y, costs, tol, max_iter)
             if solver == SMO or np.isfinite(start.alpha.sum()):
-                first = _refined(polished(_finite(start)))
+                other = _refined(polished(_finite(start)))
+                if first is None or not first.offset_gap <= other.offset_gap:
+                    first = other
         if first is not None and (solver == SMO or _is_close(first, tol)):
             return first, SMO
     second = _refined(polished(_point(K, y, costs, libsvm_alpha(K, y, costs, tol, max_iter)[0])))

@@ -22,7 +22,7 @@ from span_hpo.kernels import ALL, KernelBlocks, kernel_times, largest_entry
 from span_hpo.runtime import FloatArray, IndexArray, rows_of
 from span_hpo.solver.active_set import DualPoint
 from span_hpo.solver.centred_gram import affine_coordinates, factored_gram
-from span_hpo.solver.rounding import margin_noise, zero_width
+from span_hpo.solver.rounding import MARGIN_NOISE, margin_noise, zero_width
 
 _EQUAL = 1e-14  # largest difference of the kernel values of equal rows, relative to sqrt(K_ii K_jj)
 _AT_BOUND = 1e-9  # distance from a bound, relative to C_i and sum(alpha), that is rounding
@@ -45,8 +45,7 @@ def reported_alpha(point: DualPoint) -> FloatArray:
     Dual variables, shape (l,); the array of the point itself if there are no others.
     """
     alpha, costs, in_bound = point.alpha, point.costs, point.in_bound
-    rounding = margin_noise(alpha, largest_entry(point.K))
-    noise = zero_width(rounding)
+    noise = zero_width(margin_noise(alpha, largest_entry(point.K)))
     at_margin = np.abs(point.y - point.F - point.offset) <= noise
     at_margin = (at_margin | in_bound) & (costs > 0)
     is_independent = point.gram is not None and not point.gram.is_dependent
@@ -56,6 +55,7 @@ def reported_alpha(point: DualPoint) -> FloatArray:
     is_unique = in_bound.any() or abs(point.offset_gap) <= noise
     if point.offset_gap > noise or not is_unique:
         return alpha
+    roots = np.sqrt(np.abs(point.K.diagonal()))
     E = rows_of(at_margin)
     K_EE = point.K.block(E, E)
     number = _numbers_of_equal_rows(point.K, E, K_EE, point.y[E])
@@ -75,8 +75,12 @@ def reported_alpha(point: DualPoint) -> FloatArray:
         share = np.where(at_bounds == reach, 1.0, at_bounds / reach)[number]
         found = alpha.copy()
         found[E] = share * costs[E]
-        # Rows that only nearly depend on each other would change decision values elsewhere.
-        if np.abs(kernel_times(point.K, E, (point.y * (found - alpha))[E])).max() <= rounding:
+        # Rows that only nearly depend on each other would change decision values elsewhere. The
+        # rounding of each value is that of its own row: the largest row says nothing about others.
+        change = (point.y * (found - alpha))[E]
+        moved = np.abs(kernel_times(point.K, E, change))
+        is_balanced = abs(change.sum()) <= MARGIN_NOISE * alpha.sum()
+        if is_balanced and (moved <= MARGIN_NOISE * (1 + roots * (alpha @ roots))).all():
             return found
     return alpha
 
@@ -103,11 +107,16 @@ def _numbers_of_equal_rows(
         while len(run) > 1:
             first, others = run[0], run[1:]
             number[first] = first
-            of_first, same = K.block(E[[first]], ALL), y[others] == y[first]
-            for start in range(0, len(others), at_once):
-                some = slice(start, start + at_once)
+            # Most rows that differ do so already in their kernel value with the first one.
+            with_first, limit = K_EE[others, first], _EQUAL * roots[others] * roots[first]
+            same = (y[others] == y[first]) & (np.abs(with_first - K_EE[first, first]) <= limit)
+            same &= np.abs(with_first - K_EE[others, others]) <= limit
+            near = rows_of(same)
+            of_first = K.block(E[[first]], ALL)
+            for start in range(0, len(near), at_once):
+                some = near[start : start + at_once]
                 values = np.abs(K.block(E[others[some]], ALL) - of_first)
-                same[some] &= (values <= _EQUAL * every * roots[first]).all(axis=1)
+                same[some] = (values <= _EQUAL * every * roots[first]).all(axis=1)
             number[others[same]] = first
             run = others[~same]
         number[run] = run

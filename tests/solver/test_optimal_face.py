@@ -175,3 +175,35 @@ def test_one_answer_for_real_data(name, gamma):
         costs = np.where(split.y_train > 0, *(2.0**exponent for exponent in exponents))
         problem = Problem(K, split.y_train, costs)
         assert_one_answer(problem)
+
+
+def test_rows_of_different_norms_keep_their_decision_values():
+    """A large row does not hide that the dual variables of small rows would change the fit."""
+    X = np.array(
+        [
+            [294, 109],
+            [105, 19],
+            [165, 293],
+            [238, 158],
+            [183, 163],
+            [2768, 19],
+            [170, 115],
+            [47, 20],
+        ]
+    ).astype(float)
+    y = np.array([1.0, 1, -1, -1, 1, -1, -1, 1])
+    solution = solve(Problem((X @ X.T + 1) ** 3, y, np.ones(8)))
+    values = matrix(solution.problem) @ (y * solution.alpha) + solution.b
+    roots = np.sqrt(solution.problem.K.diagonal())
+    width = 1e-12 * (1 + roots * (solution.alpha @ roots))  # rounding of each row's own values
+    assert (np.abs(values - solution.decision_values) <= width).all()
+    assert width[4] < 1e-3
+    assert abs(y @ solution.alpha) <= 1e-12 * solution.alpha.sum()
+
+
+def test_nearly_equal_rows_are_told_apart_in_no_time():
+    """Rows that differ in a last digit are compared with the first one only, not in full."""
+    K = 1 + 1e-13 * np.eye(600)
+    y = np.where(np.arange(600) % 2 == 0, 1.0, -1.0)
+    solution = solve(Problem(K, y, np.ones(600)))
+    assert solution.converged
