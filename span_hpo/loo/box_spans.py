@@ -11,7 +11,7 @@ import heapq
 import numpy as np
 
 from span_hpo.errors import SolverError
-from span_hpo.loo.span_rule import span_exists
+from span_hpo.loo.span_rule import span_exists, terms_of_program
 from span_hpo.runtime import BoolArray, FloatArray, IndexArray, rows_of, runs_machine_code
 from span_hpo.solver import BoxQP, DualSolution, shortened_in_box
 
@@ -151,11 +151,7 @@ class BoxPrograms:
         lower, upper = (side[:, 0] for side in self.limits(problem.y[[p]], solution.alpha[[p]]))
         if solution.in_bound[p]:
             lower[in_bound == p] = upper[in_bound == p] = -1.0
-            G_Ip, G_pp, total = np.zeros(len(in_bound)), 0.0, 0.0
-        else:
-            K_Ip = problem.K.block(in_bound, np.array([p]))
-            columns, squares = gram.about_centroid(K_Ip, problem.K.diagonal()[[p]])
-            G_Ip, G_pp, total = columns[:, 0], float(squares[0]), 1.0
+        G_Ip, G_pp, total = terms_of_program(solution, in_bound, p)
         if upper.sum() - total <= _SINGLE_POINT * np.abs(upper).sum():
             found = upper
         else:

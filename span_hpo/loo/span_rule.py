@@ -89,14 +89,26 @@ def as_spans(spans: str) -> str:
     return spans
 
 
-def _squared_by_programs(
-    solution: DualSolution, in_bound: IndexArray, rows: IndexArray
-) -> FloatArray:
-    """Return the squared spans of some rows, each by a quadratic program without bounds.
+def terms_of_program(
+    solution: DualSolution, in_bound: IndexArray, p: int
+) -> tuple[FloatArray, float, float]:
+    """Return ``G_Ip``, ``G_pp`` and the sum of lambda in the program of support vector p.
 
     An in-bound p stays among the variables, with ``lambda_p = -1`` and a sum of 0, so that all
     programs share one matrix.
     """
+    if solution.in_bound[p]:
+        return np.zeros(len(in_bound)), 0.0, 0.0
+    K = solution.problem.K
+    K_Ip = K.block(in_bound, np.array([p]))
+    columns, squares = solution.gram.about_centroid(K_Ip, K.diagonal()[[p]])
+    return columns[:, 0], float(squares[0]), 1.0
+
+
+def _squared_by_programs(
+    solution: DualSolution, in_bound: IndexArray, rows: IndexArray
+) -> FloatArray:
+    """Return the squared spans of some rows, each by a quadratic program without bounds."""
     problem, gram = solution.problem, solution.gram
     G = gram.centred(problem.K.block(in_bound, in_bound))
     program, everywhere = BoxQP(G / gram.scale), np.full(len(in_bound), np.inf)
@@ -105,11 +117,7 @@ def _squared_by_programs(
         lower, upper = -everywhere, everywhere.copy()
         if solution.in_bound[p]:
             lower[in_bound == p] = upper[in_bound == p] = -1.0
-            G_Ip, G_pp, total = np.zeros(len(in_bound)), 0.0, 0.0
-        else:
-            column = problem.K.block(in_bound, np.array([p]))
-            columns, squares = gram.about_centroid(column, problem.K.diagonal()[[p]])
-            G_Ip, G_pp, total = columns[:, 0], float(squares[0]), 1.0
+        G_Ip, G_pp, total = terms_of_program(solution, in_bound, p)
         found = program.solve(-G_Ip / gram.scale, total, lower, upper).x
         squared[k] = max(0.0, float(G_pp - 2 * G_Ip @ found + found @ G @ found))
     return squared
