@@ -1,3 +1,4 @@
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,7 @@ from span_hpo import (
     solve,
     span_exists,
 )
-from tests.problems import indefinite_problem, moons_problem, random_problem
+from tests.problems import indefinite_problem, moons_problem, random_problem, rbf
 from tests.truth import lemma_slack, span_program
 
 SEEDS = range(150)
@@ -197,3 +198,17 @@ def test_ways_to_spans_are_checked():
     """The message names the argument, what is wanted and what was received."""
     with pytest.raises(ValueError, match=r"`spans` must be one of \['closed', 'piqp'\], got 'qp'"):
         leave_one_out(solve(moons_problem()), spans="qp")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_equal_rows_have_the_spans_of_the_hull(seed):
+    """Spans that follow from the solver's dual variables equal those of all in-bound rows."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(40, 3)), rng.choice([-1.0, 1.0], 40)
+    X, y = np.concatenate([X, X[:12]]), np.concatenate([y, y[:12]])
+    solution = solve(Problem(rbf(X, 0.5), y, rng.uniform(1, 20, 52)))
+    if solution.basic is solution:
+        pytest.skip("no equal row is in-bound")
+    found = free_squared_spans(solution)
+    plain = free_squared_spans(replace(solution, known_basic=solution))
+    np.testing.assert_allclose(found, plain, atol=1e-9)
