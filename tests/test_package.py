@@ -98,7 +98,9 @@ LAYOUT = {
         "exit_codes",
     ],
 }
-INNER = {"loo.path": ["segments", "tableau", "view", "check", "follow"]}  # packages within a room
+INNER = {
+    "loo.path": ["segments", "tableau", "view", "check", "one_call", "follow"]
+}  # packages within a room
 ROOMS = list(LAYOUT)
 MOST_LINES = 450
 # Optuna is optional, and the adapter of Ray is large: these import adapters inside functions.

@@ -7,6 +7,7 @@ import numpy as np
 
 from span_hpo.errors import SolverError
 from span_hpo.loo.path.check import checked_paths, state_of
+from span_hpo.loo.path.one_call import followed_in_one_call
 from span_hpo.loo.path.segments import END, LONG, MOST_CHANGED, MOST_SEGMENTS, Paths
 from span_hpo.loo.path.tableau import PathState, Tableau
 from span_hpo.loo.proofs import Proofs
@@ -55,6 +56,9 @@ def follow_rows(
         ]
     result = Proofs.none(len(rows))
     for state, todo in groups:
+        found = followed_in_one_call(problem, state, rows[todo], complete=complete, threads=threads)
+        result.put(todo, found)
+        todo = todo[~found.proven | (complete & ~found.exact)]
         # A path that proves nothing may have met a row that was not watched.
         for watch in ("end" if complete else "class", "all"):
             if len(todo):

@@ -15,6 +15,7 @@ The entry of row j in the column of row i has the sign ``y_i y_j``. Kernel value
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -123,7 +124,7 @@ class Tableau:
 
     def __init__(self, problem: Problem, state: PathState) -> None:
         K, diagonal = problem.K, problem.K.diagonal()
-        in_bound, parked, gram = _base(problem, state)
+        in_bound, parked, gram, self.least_eigenvalue = base_of(problem, state)
         n = len(in_bound)
         outside = problem.costs > 0
         outside[in_bound] = False
@@ -144,7 +145,6 @@ class Tableau:
         G_ii = np.maximum(np.concatenate([G_II, G_OO[order]]), 0.0)
         sizes = np.abs(diagonal[rows]) + gram.largest
         self.centroid_distances = np.sqrt(G_ii + dot_rounding(4 * n, sizes))
-        self.least_eigenvalue = state.gram.least_eigenvalue if state.gram is gram else 0.0
         scale = float(G_OO.mean()) if n == 1 else gram.scale
         self.unit = 2.0 ** round(math.log2(max(scale, _NEAR * largest_entry(K)) or 1.0))
         self._gram, self._Z, self._squares = gram, Z[:, order], squares[order]
@@ -328,19 +328,34 @@ class Tableau:
         return columns
 
 
-def _base(problem: Problem, state: PathState) -> tuple[IndexArray, IndexArray, CentredGram]:
-    """Choose the base: in-bound rows of which none lies in the affine hull of the others.
+class Base(NamedTuple):
+    """The base of a tableau: in-bound rows of which none lies in the affine hull of the others.
 
-    Returns
-    -------
-    The base rows, the in-bound rows that lie in their hull, and the factored Gram matrix of the
-    base rows.
+    Attributes
+    ----------
+    rows, parked
+        Indices of the base rows, and of the in-bound rows that lie in their hull.
+    gram
+        Factored Gram matrix of the base rows.
+    least_eigenvalue
+        Lower bound of ``x'K x / x'x`` over all x on the base rows whose sum is 0; 0 if none is
+        known.
     """
+
+    rows: IndexArray
+    parked: IndexArray
+    gram: CentredGram
+    least_eigenvalue: float
+
+
+def base_of(problem: Problem, state: PathState) -> Base:
+    """Choose the base of a state, in which at least one row must be in-bound."""
     in_bound = np.flatnonzero(state.in_bound)
     gram = state.gram or factored_gram(problem.K.block(in_bound, in_bound))
     if not gram.jitter:
-        return in_bound, in_bound[:0], gram
+        least = 0.0 if state.gram is None else gram.least_eigenvalue
+        return Base(in_bound, in_bound[:0], gram, least)
     K_II = problem.K.block(in_bound, in_bound)
     independent = independent_rows(K_II)
     gram = factored_gram(K_II[np.ix_(independent, independent)])
-    return in_bound[independent], np.delete(in_bound, independent), gram
+    return Base(in_bound[independent], np.delete(in_bound, independent), gram, 0.0)

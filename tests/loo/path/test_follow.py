@@ -8,6 +8,7 @@ from span_hpo import Problem, SolverError, leave_one_out, solve
 from span_hpo.loo.methods import METHODS
 from span_hpo.loo.path.follow import dual_path, follow_rows
 from span_hpo.loo.path.tableau import Tableau
+from span_hpo.loo.proofs import Proofs
 from span_hpo.runtime import interpreted
 from tests.problems import (
     indefinite_problem,
@@ -20,6 +21,16 @@ from tests.problems import (
 from tests.truth import boundary_width, refits, refitted_margins, removable
 
 SEEDS = range(120)
+
+
+@pytest.fixture
+def step_by_step(monkeypatch):
+    """Let every path be followed by the functions that usually take over what one call left."""
+
+    def nothing(problem, state, rows, **how):
+        return Proofs.none(len(rows))
+
+    monkeypatch.setattr("span_hpo.loo.path.follow.followed_in_one_call", nothing)
 
 
 def disagreements(problem, **how):
@@ -236,7 +247,7 @@ def test_values_hold_the_proof():
     np.testing.assert_allclose(bound[loo.exact], truth[loo.exact], atol=1e-9)
 
 
-def test_long_paths_change_their_tableau(monkeypatch):
+def test_long_paths_change_their_tableau(monkeypatch, step_by_step):
     """After few segments the tableau is made anew, with the same answers."""
     solution = solve(moons_problem(150, cost=30.0, gamma=3.0))
     expected = leave_one_out(solution, "exact", complete=True)
@@ -245,7 +256,7 @@ def test_long_paths_change_their_tableau(monkeypatch):
     np.testing.assert_allclose(shortened.decision_values, expected.decision_values, atol=1e-9)
 
 
-def test_unwatched_rows_are_noticed(monkeypatch):
+def test_unwatched_rows_are_noticed(monkeypatch, step_by_step):
     """If a path watches far too few rows, the check finds out and it is followed again."""
     problem = moons_problem(150, cost=30.0, gamma=3.0)
     solution = solve(problem)
@@ -266,7 +277,14 @@ def test_unwatched_rows_are_noticed(monkeypatch):
         )
 
 
-def test_the_twins_give_the_same_answers():
+@pytest.mark.parametrize("seed", SEEDS)
+def test_step_by_step_is_brute_force(seed, step_by_step):
+    """Without the one call, the answers agree with refits just as well."""
+    _, _, found = disagreements(random_problem(seed, largest=25))
+    assert not wrong(found)
+
+
+def test_the_twins_give_the_same_answers(step_by_step):
     """The plain functions give what the compiled ones give."""
     problems = [random_problem(seed) for seed in range(40)]
     problems.append(moons_problem(100, cost=20.0))
@@ -413,7 +431,7 @@ def test_rows_without_cost_take_no_part_in_paths():
     np.testing.assert_allclose(whole.decision_values[kept], part.decision_values, atol=1e-9)
 
 
-def test_every_path_is_followed_once_with_others_of_its_width(monkeypatch):
+def test_every_path_is_followed_once_with_others_of_its_width(monkeypatch, step_by_step):
     """Paths are followed in groups that watch similar numbers of rows, the widest first."""
     groups = []
     paths = Tableau.paths
