@@ -14,6 +14,9 @@ cdef double ROUNDED_UP = PYTHON_ROUNDED_UP
 cdef double ROUNDING_UNIT = PYTHON_ROUNDING_UNIT
 cdef Py_ssize_t FEW_OPERATIONS = PYTHON_FEW_OPERATIONS
 
+cdef enum:
+    LANES = 4  # numbers that are compared at once
+
 
 cdef struct Able:
     # The rows that can take over from a row of one class, with memory for one greedy bound
@@ -22,6 +25,7 @@ cdef struct Able:
     double* room
     double* price
     double* roots
+    double* diagonal
     double* K_aa
     double* K_pa
     double* mine
@@ -36,15 +40,17 @@ cdef struct Able:
 
 cdef bint prepare(Able* able, Py_ssize_t n) noexcept nogil:
     """Reserve memory for n rows that can take over, and return whether there is enough."""
-    able.rows = <Py_ssize_t*> malloc(2 * n * sizeof(Py_ssize_t))
-    able.room = <double*> malloc((8 + n) * n * sizeof(double))
+    cdef Py_ssize_t room = (n + LANES - 1) // LANES * LANES
+    able.rows = <Py_ssize_t*> malloc(2 * room * sizeof(Py_ssize_t))
+    able.room = <double*> malloc((9 + room) * room * sizeof(double))
     if able.rows == NULL or able.room == NULL:
         return False
-    able.order = able.rows + n
-    able.price, able.roots = able.room + n, able.room + 2 * n
-    able.K_pa, able.mine = able.room + 3 * n, able.room + 4 * n
-    able.squares, able.keys = able.room + 5 * n, able.room + 6 * n
-    able.weights, able.K_aa = able.room + 7 * n, able.room + 8 * n
+    able.order = able.rows + room
+    able.price, able.roots = able.room + room, able.room + 2 * room
+    able.K_pa, able.mine = able.room + 3 * room, able.room + 4 * room
+    able.squares, able.keys = able.room + 5 * room, able.room + 6 * room
+    able.weights, able.diagonal = able.room + 7 * room, able.room + 8 * room
+    able.K_aa = able.room + 9 * room
     return True
 
 
@@ -58,7 +64,8 @@ cdef void summarise(Able* able) noexcept nogil:
     cdef Py_ssize_t j
     able.cheapest, able.widest = INFINITY, 0.0
     for j in range(able.n):
-        able.roots[j] = sqrt(fabs(able.K_aa[j * able.n + j]))
+        able.diagonal[j] = able.K_aa[j * able.n + j]
+        able.roots[j] = sqrt(fabs(able.diagonal[j]))
         able.widest = maximum(able.widest, able.roots[j])
         able.cheapest = minimum(able.cheapest, able.price[j])
 
@@ -74,7 +81,7 @@ cdef double greedy_bound(
     cdef const double* K_j
     for j in range(n):
         able.mine[j] = able.room[j]
-        able.squares[j] = K_pp + able.K_aa[j * n + j] - 2 * K_pa[j]
+        able.squares[j] = K_pp + able.diagonal[j] - 2 * K_pa[j]
     if own >= 0:
         able.mine[own] = 0.0
     for j in range(n):
@@ -110,23 +117,42 @@ cdef Py_ssize_t fill(Able* able, double L) noexcept nogil:
 
     Only these rows are brought into order; of equal ones, the first comes first.
     """
-    cdef double before = 0.0, capacity, least
-    cdef Py_ssize_t i = 0, j, best
-    for j in range(able.n):
-        able.keys[j] = 0.5 * L * able.squares[j] + able.price[j]
-    while i < able.n and not before >= 1:
-        best = -1
-        for j in range(able.n):
-            if best < 0 or able.keys[j] < least:
-                if able.keys[j] == able.keys[j]:
-                    best, least = j, able.keys[j]
+    cdef double before = 0.0, capacity
+    cdef double* keys = able.keys
+    cdef Py_ssize_t i = 0, j, best, n = able.n
+    for j in range(n):
+        keys[j] = 0.5 * L * able.squares[j] + able.price[j]
+    for j in range(n, (n + LANES - 1) // LANES * LANES):
+        keys[j] = INFINITY
+    while i < n and not before >= 1:
+        best = first_least(keys, n)
         if best < 0:
-            able.order[0], able.weights[0] = 0, NAN  # no order is known, and nothing follows
+            able.order[0], able.weights[0] = 0, NAN  # the order is not known: nothing is proven
             return 1
-        able.keys[best] = NAN  # the row has its place
+        keys[best] = INFINITY  # the row has its place
         capacity = able.mine[best] / L
         able.order[i] = best
         able.weights[i] = minimum(maximum(1 - before, 0.0), capacity)
         before += capacity
         i += 1
     return i
+
+
+cdef inline Py_ssize_t first_least(const double* keys, Py_ssize_t n) noexcept nogil:
+    """Return the place of the least key, or -1 if none is finite."""
+    cdef double[LANES] least
+    cdef double key
+    cdef Py_ssize_t j, k
+    for k in range(LANES):
+        least[k] = INFINITY
+    for j in range((n + LANES - 1) // LANES):
+        for k in range(LANES):
+            key = keys[LANES * j + k]
+            least[k] = key if key < least[k] else least[k]
+    for k in range(1, LANES):
+        least[0] = least[k] if least[k] < least[0] else least[0]
+    if least[0] < INFINITY:
+        for j in range(n):
+            if keys[j] == least[0]:
+                return j
+    return -1
