@@ -4,6 +4,7 @@ Sums have twice the digits, so that a difference of two of them is still accurat
 """
 
 from libc.math cimport fabs, sqrt
+from libc.stdlib cimport free, malloc
 
 import numpy as np
 
@@ -48,9 +49,14 @@ def curved_gaps(excess, rounding, alpha, costs, diagonal, double least_eigenvalu
     cdef const double[::1] g = excess, errors = rounding, duals = alpha, limits = costs
     cdef const double[:] squares = diagonal
     cdef Py_ssize_t i, n = 0, l = g.shape[0]
-    without, gaps, distances, sizes = np.empty((4, l))
-    cdef double[::1] others = without, own = gaps, far = distances, inside = sizes
-    cdef double centre, length, level = 0.0, change, common, total
+    without = np.empty(l)
+    cdef double[::1] others = without
+    cdef double centre, length, level = 0.0, common, total
+    cdef double* own = <double*> malloc(3 * l * sizeof(double))
+    cdef double* far = own + l
+    cdef double* inside = own + 2 * l
+    if own == NULL:
+        raise MemoryError
     with nogil:
         for i in range(l):
             far[i] = sqrt(fabs(squares[i]))
@@ -60,16 +66,17 @@ def curved_gaps(excess, rounding, alpha, costs, diagonal, double least_eigenvalu
                 inside[n] *= inside[n]
                 own[n] = far[i]
                 n += 1
-        centre = accurate_sum(&own[0], n) / n
-        length = sqrt(accurate_sum(&inside[0], n) / least_eigenvalue)
+        centre = accurate_sum(own, n) / n
+        length = sqrt(accurate_sum(inside, n) / least_eigenvalue)
         for i in range(l):
             far[i] = length * (far[i] + centre) + level
             own[i] = 0.0
             if not 0 < duals[i] < limits[i]:
                 own[i] = row_gap(g[i], errors[i] + far[i], duals[i], limits[i] - duals[i])
         common = 0.5 * length * length + imbalance * (length * centre + level)
-        total = (accurate_sum(&own[0], l) + common) * ROUNDED_UP
-        enter_sums_of_others(&own[0], l, &others[0])
+        total = (accurate_sum(own, l) + common) * ROUNDED_UP
+        enter_sums_of_others(own, l, &others[0])
         for i in range(l):
             others[i] = (others[i] + common + duals[i] * far[i]) * ROUNDED_UP
+        free(own)
     return without, total

@@ -14,7 +14,7 @@ from span_hpo.solver import gaps, margin_errors, rounding
 from span_hpo.solver._gaps cimport enter_plain_gaps, row_gap
 
 cdef double UNIT = ROUNDING_UNIT, NEGLIGIBLE_GAP = gaps.NEGLIGIBLE_GAP
-cdef double FEW_SUPPORT = 0.2  # below this share of support vectors, adding rows beats dsymv
+cdef double FEW_SUPPORT = 0.5  # below this share of support vectors, adding rows beats dsymv
 cdef double NEAR_MARGIN = margin_errors._NEAR_MARGIN
 cdef double KERNEL_ULPS = rounding._KERNEL_ULPS, ROUNDED_UP = rounding.ROUNDED_UP
 cdef Py_ssize_t FEW_OPERATIONS = rounding.FEW_OPERATIONS
