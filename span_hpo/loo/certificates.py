@@ -98,8 +98,8 @@ def lower_bounds(solution: DualSolution, rows: IndexArray) -> FloatArray:
             continue
         room = np.where(y == label, problem.costs - alpha, alpha)
         able = rows_of(room)
-        if len(able) > _CANDIDATES:
-            able = able[np.argpartition(np.abs(excess[able]), _CANDIDATES)[:_CANDIDATES]]
+        # Of equal ones the first are taken, so that every machine has the same bounds.
+        able = able[np.argsort(np.abs(excess[able]), kind="stable")[:_CANDIDATES]]
         if len(able):
             price = label * y[able] * excess[able] + solution.rounding[able]
             bounds[of_class] = _bounds_by(

@@ -7,10 +7,9 @@ import numpy as np
 
 from span_hpo.errors import SolverError
 from span_hpo.loo.accurate import accurate_value
-from span_hpo.loo.certificates import certified
 from span_hpo.loo.elsewhere import values_elsewhere
 from span_hpo.loo.ends import proven_values
-from span_hpo.loo.immediate import immediate_proofs, proofs_by_definition
+from span_hpo.loo.immediate import fit_proofs, immediate_proofs, proofs_by_definition
 from span_hpo.loo.path import follow_rows
 from span_hpo.loo.proofs import ACCURATE, Proofs
 from span_hpo.loo.result import LeaveOneOut, error_bounds
@@ -167,24 +166,23 @@ def _by_span_rule(solution: DualSolution, request: _Request) -> _Answers:
         if proofs.solved.any():
             values = np.where(proofs.solved, _proven_values(solution, proofs), estimates)
         return _Answers(proofs, values, spans, np.empty(0, dtype=np.intp))
-    proofs = immediate_proofs(basic, certify=request.certify)
-    if request.certify:
-        _certify(basic, proofs)
-    to_follow = rows_of(undefined & ~proofs.solved)
-    refitted = _follow_or_refit(basic, proofs, to_follow, to_end=True, threads=request.threads)
-    # A row may be a zero row of the basic solution only; the estimate does not depend on that.
-    known = undefined | (proofs.solved & ((solution.alpha == 0) | (basic.alpha > 0)))
+    proofs = fit_proofs(basic) if request.certify else immediate_proofs(basic, certify=False)
+    refitted = rows_of(undefined & ~proofs.solved)
+    if len(refitted):
+        refitted = _follow_or_refit(basic, proofs, refitted, to_end=True, threads=request.threads)
+    known = undefined | proofs.solved
+    if basic is not solution:
+        # A row may be a zero row of the basic solution only; the estimate does not depend on that.
+        known &= undefined | (solution.alpha == 0) | (basic.alpha > 0)
+        proofs.accuracy[~known] = np.inf  # what is proven about the class of a row remains so
     values = np.where(known, _proven_values(solution, proofs), estimates)
-    proofs.accuracy[~known] = np.inf  # what is proven about the class of a row remains so
     return _Answers(proofs, values, spans, refitted)
 
 
 def _by_paths(solution: DualSolution, request: _Request) -> _Answers:
     """Prove the class of every row, by certificates and along dual paths."""
     spans, basic = _spans(solution, request), solution.basic
-    proofs = immediate_proofs(basic)
-    if not request.complete:
-        _certify(basic, proofs)
+    proofs = immediate_proofs(basic) if request.complete else fit_proofs(basic)
     rows = rows_of(~_is_settled(proofs, request.complete))
     refitted = _follow_or_refit(
         basic, proofs, rows, to_end=request.complete, threads=request.threads
@@ -227,12 +225,6 @@ def _spans(solution: DualSolution, request: _Request) -> FloatArray:
     except SolverError:
         check_definite(solution.problem.K)
         return np.where(solution.alpha > 0, np.nan, 0.0)
-
-
-def _certify(solution: DualSolution, proofs: Proofs) -> None:
-    """Enter what the fit alone proves about rows whose value is not known yet."""
-    rows = rows_of(~(proofs.proven | proofs.solved))
-    proofs.put(rows, certified(solution, rows))
 
 
 def _follow_or_refit(

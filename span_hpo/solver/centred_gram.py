@@ -20,6 +20,7 @@ linear kernel with ``d + 1`` in-bound rows.
 """
 
 import functools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -171,7 +172,7 @@ class CentredGram:
         n = len(self.row_means)
         entry = dot_rounding(n, np.array(2 * self.scale + self.jitter + 4 * self.largest))
         found = _ROUNDED_DOWN / float(self._inverse_diagonal.sum()) - n * float(entry) - self.jitter
-        return max(found, 0.0) if np.isfinite(found) else 0.0
+        return max(found, 0.0) if math.isfinite(found) else 0.0
 
     @functools.cached_property
     def _inverse_diagonal(self) -> FloatArray:

@@ -20,7 +20,8 @@ out changes in the same way, and ``alpha_p`` times this change is added to the g
 
 import numpy as np
 
-from span_hpo.runtime import BoolArray, FloatArray
+from span_hpo.runtime import BoolArray, FloatArray, compiled, sums_of_others
+from span_hpo.solver.rounding import ROUNDED_UP
 
 # Gap, times the largest kernel value, that proves values to 1e-5 of the margin. Sharper bounds than
 # that are not worth their time.
@@ -83,3 +84,73 @@ def curved_gap(
     # The offset changes with the weight vector, which counts where the sum y'alpha is not 0.
     of_offset = imbalance * (length * centre + level)
     return (others * ~held).sum() + 0.5 * length * length + of_offset, length, level
+
+
+@compiled
+def largest_violation(excess: FloatArray, alpha: FloatArray, costs: FloatArray) -> float:
+    """Return the largest violation of the KKT conditions, in units of the margin.
+
+    Parameters
+    ----------
+    excess
+        ``g = y f - 1``, shape (l,): at least 0 where ``alpha < C``, and at most 0 where
+        ``alpha > 0``.
+    alpha, costs
+        Dual variables and their upper bounds, shape (l,).
+    """
+    can_grow, can_fall = alpha < costs, alpha > 0
+    violation = np.maximum(np.where(can_grow, -excess, 0), np.where(can_fall, excess, 0))
+    return float(violation.max(initial=0.0))
+
+
+@compiled
+def plain_gaps(
+    excess: FloatArray, rounding: FloatArray, alpha: FloatArray, costs: FloatArray
+) -> tuple[FloatArray, float]:
+    """Return the gaps without each row, shape (l,), and with all rows, without the curvature.
+
+    Parameters
+    ----------
+    excess, rounding
+        ``g = y f - 1`` and bounds on its rounding errors, shape (l,).
+    alpha, costs
+        Dual variables and their upper bounds, shape (l,).
+    """
+    gaps = row_gaps(excess, rounding, alpha, costs - alpha)
+    return sums_of_others(gaps) * ROUNDED_UP, float(gaps.sum()) * ROUNDED_UP
+
+
+@compiled
+def curved_gaps(
+    excess: FloatArray,
+    rounding: FloatArray,
+    alpha: FloatArray,
+    costs: FloatArray,
+    diagonal: FloatArray,
+    least_eigenvalue: float,
+    imbalance: float,
+) -> tuple[FloatArray, float]:
+    """Return the gaps without each row, and with all rows, by the curvature of in-bound rows.
+
+    Parameters
+    ----------
+    excess, rounding, alpha, costs
+        As for `plain_gaps`. At least one row must be in-bound.
+    diagonal
+        The kernel value of each row with itself, shape (l,).
+    least_eigenvalue, imbalance
+        As for `curved_gap`.
+    """
+    above, in_bound = costs - alpha, (alpha > 0) & (alpha < costs)
+    roots = np.sqrt(np.abs(diagonal))
+    centre = float(roots[in_bound].mean())
+    distances = roots + centre
+    gap, length, level = curved_gap(
+        excess, rounding, alpha, above, in_bound, distances, least_eigenvalue, imbalance, centre
+    )
+    change = length * distances + level
+    gaps = row_gaps(excess, rounding + change, alpha, above)
+    gaps[in_bound] = 0.0
+    common = 0.5 * length * length + imbalance * (length * centre + level)
+    without = sums_of_others(gaps) + common + alpha * change
+    return without * ROUNDED_UP, float(gap) * ROUNDED_UP

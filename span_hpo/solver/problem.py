@@ -10,7 +10,6 @@ With ``beta = y alpha``, ``F = K beta`` and ``f = F + b``, a row is *in-bound* i
 """
 
 import functools
-import math
 from dataclasses import InitVar, dataclass, replace
 from typing import Any
 
@@ -23,7 +22,6 @@ from span_hpo.kernels import (
     KernelMatrix,
     as_kernel_blocks,
     is_held,
-    kernel_times,
     largest_entry,
 )
 from span_hpo.runtime import (
@@ -31,25 +29,14 @@ from span_hpo.runtime import (
     BoolArray,
     FloatArray,
     IndexArray,
-    accurate_dots,
     read_only,
     rows_of,
-    sums_of_others,
 )
 from span_hpo.solver.centred_gram import CentredGram, factored_gram
-from span_hpo.solver.gaps import NEGLIGIBLE_GAP, curved_gap, row_gaps
+from span_hpo.solver.gaps import NEGLIGIBLE_GAP, curved_gaps, largest_violation
+from span_hpo.solver.margin_errors import FitErrors, fit_errors
 from span_hpo.solver.offsets import OffsetLimits, offset_limits
-from span_hpo.solver.rounding import (
-    ROUNDED_UP,
-    dot_rounding,
-    kernel_rounding,
-    margin_noise,
-    margin_rounding,
-    violation_limit,
-)
-
-_NEAR_MARGIN = 1e3  # rows whose margin is closer to 1 than this, in units of its rounding, are near
-_ACCURATE_ENTRIES = 100_000  # largest number of kernel values in one accurate product
+from span_hpo.solver.rounding import margin_noise, violation_limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,38 +281,25 @@ class DualSolution:
         return margin_noise(self.alpha, largest_entry(self.problem.K))
 
     @functools.cached_property
+    def _errors(self) -> FitErrors:
+        """Bounds on the errors of the fit; see `span_hpo.solver.margin_errors`."""
+        problem, values = self.problem, self.decision_values
+        errors = fit_errors(problem.K, problem.y, problem.costs, self.alpha, values, self.b)
+        read_only(errors.rounding)
+        return errors
+
+    @property
     def rounding(self) -> FloatArray:
         """Bounds on how far the decision values are from ``f`` of `alpha` and `b`, shape (l,).
 
-        They hold in floating point, and allow for kernel values that are rounded themselves. A
-        bound on the rounding of a plain product is enough for most rows. Proofs multiply it by
-        costs, so that for rows close to their margins the error is measured by an accurate product
-        where it matters.
+        They hold in floating point, and allow for kernel values that are rounded themselves.
         """
-        K, alpha, f, b = self.problem.K, self.alpha, self.decision_values, self.b
-        support = rows_of(alpha)
-        beta = (self.problem.y * alpha)[support]
-        roots = np.sqrt(np.abs(K.diagonal()))
-        sizes = roots * (alpha @ roots)  # no smaller than sum_i alpha_i |K_ij|
-        plain = dot_rounding(len(support), sizes)
-        errors = np.abs(f - b - kernel_times(K, support, beta)) + plain
-        errors += margin_rounding(f, b)
-        gap = float(row_gaps(self.excess, errors, alpha, self.problem.costs - alpha).sum())
-        if gap * largest_entry(K) <= NEGLIGIBLE_GAP:
-            return read_only(errors)
-        near = rows_of(self.in_bound | (np.abs(self.excess) <= _NEAR_MARGIN * plain))
-        at_once = max(1, _ACCURATE_ENTRIES // max(1, len(support)))
-        for start in range(0, len(near), at_once):
-            rows = near[start : start + at_once]
-            measured = np.abs(f[rows] - b - accurate_dots(K.block(rows, support), beta))
-            measured += dot_rounding(4 * len(support), plain[rows]) + kernel_rounding(sizes[rows])
-            errors[rows] = measured + margin_rounding(f[rows], b)
-        return read_only(errors)
+        return self._errors.rounding
 
-    @functools.cached_property
+    @property
     def imbalance(self) -> float:
         """The sum ``y'alpha``, which is 0 up to rounding, as if it were summed exactly."""
-        return math.fsum((self.problem.y * self.alpha).tolist())
+        return self._errors.imbalance
 
     @functools.cached_property
     def gaps_without(self) -> FloatArray:
@@ -344,32 +318,19 @@ class DualSolution:
     @functools.cached_property
     def _gaps(self) -> tuple[FloatArray, float]:
         """The gaps without each row, and with all rows."""
-        excess, rounding, alpha = self.excess, self.rounding, self.alpha
-        above = self.problem.costs - alpha
-        gaps = row_gaps(excess, rounding, alpha, above)
-        total = float(gaps.sum()) * ROUNDED_UP
-        plain = sums_of_others(gaps) * ROUNDED_UP, total
-        if not self.in_bound.any() or total * largest_entry(self.problem.K) <= NEGLIGIBLE_GAP:
-            return plain
+        K, without, total = self.problem.K, self._errors.gaps, self._errors.gap
+        if not self.in_bound.any() or total * largest_entry(K) <= NEGLIGIBLE_GAP:
+            return without, total
         try:
             least = self.gram.least_eigenvalue
         except SolverError:
-            return plain  # the curvature is not known
+            return without, total  # the curvature is not known
         if least > 0:
-            roots = np.sqrt(np.abs(self.problem.K.diagonal()))
-            centre = float(roots[self.in_bound].mean())
-            distances, left = roots + centre, abs(self.imbalance)
-            curved, length, level = curved_gap(
-                excess, rounding, alpha, above, self.in_bound, distances, least, left, centre
-            )
-            if curved < total:
-                change = length * distances + level
-                gaps = row_gaps(excess, rounding + change, alpha, above)
-                gaps[self.in_bound] = 0.0
-                common = 0.5 * length * length + left * (length * centre + level)
-                without = sums_of_others(gaps) + common + alpha * change
-                return without * ROUNDED_UP, curved * ROUNDED_UP
-        return plain
+            parts = self.excess, self.rounding, self.alpha, self.problem.costs
+            curved, gap = curved_gaps(*parts, K.diagonal(), least, abs(self.imbalance))
+            if gap < total:
+                return curved, gap
+        return without, total
 
     @property
     def offset_limits(self) -> OffsetLimits:
@@ -400,8 +361,4 @@ class DualSolution:
         ``y f >= 1`` for zero rows with a positive cost. There is no condition for rows with cost 0.
         The dual variables are in their box, and ``sum(y alpha)`` is 0 up to rounding, in any case.
         """
-        excess = self.excess
-        can_grow = self.alpha < self.problem.costs
-        can_fall = self.alpha > 0
-        violation = np.maximum(np.where(can_grow, -excess, 0), np.where(can_fall, excess, 0))
-        return float(violation.max())
+        return largest_violation(self.excess, self.alpha, self.problem.costs)

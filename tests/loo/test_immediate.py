@@ -2,8 +2,15 @@ import numpy as np
 import pytest
 
 from span_hpo import Problem, leave_one_out, solve
-from span_hpo.loo.immediate import immediate_proofs, proofs_by_definition
-from tests.problems import moons_problem, random_problem
+from span_hpo.loo.immediate import fit_proofs, immediate_proofs, proofs_by_definition
+from span_hpo.runtime import interpreted
+from tests.compiled import needs_compiled
+from tests.problems import (
+    mixed_norms_problem,
+    moons_problem,
+    random_problem,
+    symmetric_problem,
+)
 from tests.truth import boundary_width, refits, refitted_margins, removable
 
 
@@ -70,3 +77,45 @@ def test_zero_row_that_holds_the_offset():
                 assert loo.decision_values[p] == pytest.approx(value, abs=1e-9)
                 moved += abs(value - solution.decision_values[p]) > 1e-6
     assert moved > 5
+
+
+@needs_compiled
+@pytest.mark.parametrize("fit", ["polished", "rough"])
+@pytest.mark.parametrize(
+    "generate", [with_some_costs_of_zero, random_problem, symmetric_problem, mixed_norms_problem]
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_one_call_proves_what_its_parts_prove(generate, fit):
+    """Values, errors by definition and classes from the fit alone are those of Python."""
+    n_values = n_classes = 0
+    for seed in range(100):
+        solution = solve(generate(seed), polish=fit == "polished").basic
+        for prove in (immediate_proofs, fit_proofs):
+            found = prove(solution)
+            with interpreted():  # bounds and gaps of the solution are the same in both cases
+                wanted = prove(solution)
+            np.testing.assert_array_equal(found.solved, wanted.solved)
+            np.testing.assert_array_equal(found.proven, wanted.proven)
+            np.testing.assert_array_equal(found.accuracy, wanted.accuracy)
+            np.testing.assert_array_equal(found.margin[found.solved], wanted.margin[found.solved])
+            assert found.ends.keys() == wanted.ends.keys()
+        bounds, wanted_bounds = found.margin[~found.solved], wanted.margin[~found.solved]
+        np.testing.assert_array_equal(np.sign(bounds), np.sign(wanted_bounds))
+        if generate is not mixed_norms_problem:  # whose keys tie up to rounding
+            np.testing.assert_allclose(bounds, wanted_bounds, rtol=1e-5, atol=1e-9)
+        n_values += np.count_nonzero(found.solved & found.proven)
+        n_classes += np.count_nonzero(found.proven & ~found.solved)
+    assert n_classes > 20 or generate is mixed_norms_problem
+    assert n_values > 50 or fit == "rough"
+
+
+def test_one_call_reads_rows_of_symmetric_matrices():
+    """On moons of any cost, Python and the one call, which reads other triangles, agree."""
+    for cost in (0.01, 1.0, 100.0, 1e5):
+        solution = solve(moons_problem(200, cost=cost))
+        found = fit_proofs(solution)
+        with interpreted():
+            wanted = fit_proofs(solution)
+        np.testing.assert_array_equal(found.proven, wanted.proven)
+        np.testing.assert_array_equal(found.accuracy, wanted.accuracy)
+        np.testing.assert_allclose(found.margin, wanted.margin, rtol=1e-9)

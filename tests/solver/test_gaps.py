@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from span_hpo import Problem, solve
-from span_hpo.solver.gaps import curved_gap, row_gaps
+from span_hpo.runtime import interpreted
+from span_hpo.solver.gaps import curved_gap, curved_gaps, largest_violation, plain_gaps, row_gaps
+from tests.compiled import needs_compiled
 from tests.problems import mixed_norms_problem, moons_problem, random_problem
 
 
@@ -129,3 +131,37 @@ def test_curvature_tightens_the_bound_where_costs_are_large():
     held = np.ones(2, dtype=bool)
     curved, _, _ = curved_gap(excess, np.zeros(2), alpha, above, held, np.ones(2), 2.0, 0.0, 0.0)
     assert curved < 1e-5 * plain
+
+
+def test_violations_by_hand():
+    """A zero row may exceed its margin, a bounded one may miss it, and an in-bound one neither."""
+    alpha, costs = np.array([0.0, 2.0, 1.0]), np.array([2.0, 2.0, 2.0])
+    assert largest_violation(np.array([0.5, -0.5, 0.0]), alpha, costs) == 0.0
+    assert largest_violation(np.array([-0.25, -0.5, 0.0]), alpha, costs) == 0.25
+    assert largest_violation(np.array([0.5, 0.125, 0.0]), alpha, costs) == 0.125
+    assert largest_violation(np.array([0.5, -0.5, -0.75]), alpha, costs) == 0.75
+
+
+@needs_compiled
+@pytest.mark.parametrize("generate", [random_problem, mixed_norms_problem])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_machine_code_has_the_gaps_of_its_twin(generate):
+    """Sums agree to 1e-12, also where all but one row have no gap."""
+    rng = np.random.default_rng(0)
+    for seed in range(60):
+        problem = generate(seed)
+        fit = solve(problem, polish=False, tol=0.1)
+        parts = fit.excess, 10.0 ** rng.uniform(-20, 0) * fit.rounding, fit.alpha, problem.costs
+        curvature = problem.K.diagonal(), 10.0 ** rng.uniform(-6, 0), abs(fit.imbalance)
+        found = [plain_gaps(*parts), largest_violation(fit.excess, fit.alpha, problem.costs)]
+        with interpreted():
+            wanted = [plain_gaps(*parts), largest_violation(fit.excess, fit.alpha, problem.costs)]
+        assert found[1] == wanted[1]
+        pairs = [(found[0], wanted[0])]
+        if fit.in_bound.any():
+            curved = curved_gaps(*parts, *curvature)
+            with interpreted():
+                pairs.append((curved, curved_gaps(*parts, *curvature)))
+        for (others, gap), (wanted_others, wanted_gap) in pairs:
+            assert gap == pytest.approx(wanted_gap, rel=1e-12)
+            np.testing.assert_allclose(others, wanted_others, rtol=1e-12, atol=1e-12 * gap)
