@@ -160,9 +160,10 @@ def _by_span_rule(solution: DualSolution, request: _Request) -> _Answers:
     spans, basic = _spans(solution, request), solution.basic
     undefined = np.isnan(spans)
     estimates = solution.decision_values - solution.problem.y * solution.alpha * spans
-    if not request.certify and not undefined.any() and solution.problem.costs.all():
+    is_plain = solution.problem.costs.all() and (basic is solution or basic.in_bound.any())
+    if not request.certify and is_plain and not undefined.any():
         # Nothing has to be followed, and the estimates of zero rows are their values.
-        proofs = proofs_by_definition(basic)
+        proofs = proofs_by_definition(solution)
         values = estimates
         if proofs.solved.any():
             values = np.where(proofs.solved, _proven_values(solution, proofs), estimates)

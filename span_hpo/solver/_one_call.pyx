@@ -42,8 +42,8 @@ cdef enum:
     PAIR_STEPS = 200  # steps in the box after which Newton's method is faster
     INTERIOR_STEPS = 50  # largest number of steps of the interior-point method
     LARGEST_COPY = 4096  # as in `smo`
-    LEAST_PATIENCE = 200  # least and largest number of steps before rows are set aside
-    MOST_PATIENCE = 500
+    LEAST_PATIENCE = 100  # least and largest number of steps before rows are set aside
+    MOST_PATIENCE = 200
     STEPS_WITHOUT_DRIFT = 1000  # as in `smo`
 
 cdef enum Status:
@@ -131,6 +131,7 @@ cdef struct Fit:
     double *inverse_diagonal
     Py_ssize_t steps
     int rounds
+    double noise
     double b
     double gap
 
@@ -212,6 +213,8 @@ cdef Status run(Fit *fit, double tol, Py_ssize_t max_iter) noexcept nogil:
     if status == FITTED:
         status = polish(fit)
     if status == FITTED:
+        working_rows(fit)
+        settle(fit)
         status = squared_spans(fit)
     if status == FITTED:
         limits(fit, &lower, &upper, &at_lower, &at_upper)
@@ -234,21 +237,33 @@ cdef object copied(const double *values, Py_ssize_t n):
     return array
 
 
-def parts_of_fit(K, y, costs, double tol, Py_ssize_t max_iter):
+def parts_of_fit(K, y, costs, double tol, Py_ssize_t max_iter, alpha, F):
     """Return the parts of a `OneCall`, or the number of the reason to give up."""
     cdef const double[:, ::1] matrix = K
     cdef const double[::1] labels = y, limits = costs
     cdef Py_ssize_t i, j, n, l = matrix.shape[0]
     cdef Fit fit
     cdef Status status = NO_MEMORY
+    cdef bint begins_at_zero = alpha is None
+    cdef const double[::1] alpha_view, F_view
     cdef double[::1, :] L_view
     if matrix.shape[1] != l or labels.shape[0] != l or limits.shape[0] != l or l == 0:
         raise ValueError("`K`, `y` and `costs` must agree in the number of rows.")
+    if alpha is not None:
+        alpha_view, F_view = alpha, F
+        if alpha_view.shape[0] != l or F_view.shape[0] != l:
+            raise ValueError("`K` and the start must agree in the number of rows.")
     with nogil:
         if prepare(&fit, l):
             fit.K = &matrix[0, 0]
             fit.y = &labels[0]
             fit.costs = &limits[0]
+            if begins_at_zero:
+                memset(fit.alpha, 0, l * sizeof(double))
+                memset(fit.F, 0, l * sizeof(double))
+            else:
+                memcpy(fit.alpha, &alpha_view[0], l * sizeof(double))
+                memcpy(fit.F, &F_view[0], l * sizeof(double))
             status = run(&fit, tol, max_iter)
     try:
         if status != FITTED:

@@ -31,6 +31,7 @@ _PARTS = 4  # largest number of doubles whose sum is a dual variable
 _NEAR = 4.0  # residuals smaller than this, in units of their rounding, are computed exactly
 _DEPENDENT = 1e-13  # relative pivot below which a row counts as lying in the hull of the others
 _UNDERFLOW = 1e-150  # parts of dual variables below this are left out
+_LAST_DIGITS = 16 * ROUNDING_UNIT**_PARTS  # violations below this, relative to sizes, are rounding
 _IMPROVED = 0.5  # factor by which a useful step reduces the residuals
 
 
@@ -114,7 +115,7 @@ class ExtendedPoint:
         self._betas = [(self.y * part)[self._support] for part in self._parts]
         beta = (self.y * self.alpha)[self._support]
         targets = self.y - kernel_times(self._K, self._support, beta)
-        sizes = self.roots * (self.alpha @ self.roots)
+        self._sizes = sizes = self.roots * (self.alpha @ self.roots)
         rounding = dot_rounding(len(beta), sizes)
         rounding += margin_rounding(targets, 0.0)
         if self.inside.any():
@@ -269,6 +270,7 @@ class ExtendedPoint:
         pull = self.y * self.residual  # how fast the dual rises with alpha
         violation = np.where(self.alpha == 0, pull, -pull) - self.error
         violation[self.inside | (self._costs == 0)] = 0.0
+        violation[violation <= _LAST_DIGITS * self._sizes] = 0.0
         worst = int(violation.argmax())
         return worst, max(float(violation[worst]), 0.0)
 

@@ -3,12 +3,15 @@
 An evaluation on a few hundred rows takes less time than the Python code between its steps. The
 extension `span_hpo.solver._one_call` takes all of these steps in one call, without the GIL:
 
-1. pairwise steps from zero to the tolerance, as in `span_hpo.solver.smo`
+1. pairwise steps from zero, or from a given start, to a tolerance of its own, as in
+   `span_hpo.solver.smo`
 2. rounds of an active-set method to the exact solution, as in `span_hpo.solver.active_set`, with an
    interior-point method of its own where many rows leave the box
 3. the Cholesky factor of the in-bound rows about their centroid, as in
    `span_hpo.solver.centred_gram`
-4. the free squared spans of all rows, as in `span_hpo.loo.span_rule`
+4. the dual variables once more from nothing but the in-bound and the bounded rows, so that they do
+   not depend on the start
+5. the free squared spans of all rows, as in `span_hpo.loo.span_rule`
 
 If a fit needs more than that, the call gives up, and the modules above compute the answer. That is
 rare: among thousands of fits on real data, and of random problems with equal rows and singular
@@ -68,7 +71,12 @@ class OneCall:
 
 
 def fitted(
-    K: FloatArray, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
+    K: FloatArray,
+    y: FloatArray,
+    costs: FloatArray,
+    tol: float,
+    max_iter: int,
+    start: tuple[FloatArray, FloatArray] | None = None,
 ) -> OneCall | None:
     """Return the solution of the dual with all spans, or None if the call gives up.
 
@@ -86,8 +94,12 @@ def fitted(
         Tolerance, in units of the margin, at which the pairwise steps end.
     max_iter
         Largest number of pairwise steps.
+    start
+        Feasible dual variables to begin at and their ``K (y alpha)``, each of shape (l,), or None
+        to begin at zero.
     """
-    answer = parts_of_fit(K, y, costs, tol, max_iter)
+    alpha, F = (None, None) if start is None else start
+    answer = parts_of_fit(K, y, costs, tol, max_iter, alpha, F)
     if isinstance(answer, int):
         _logger.debug("Fit without the call, because %s.", _REASONS[answer])
         return None
@@ -102,7 +114,13 @@ def fitted(
 
 @compiled
 def parts_of_fit(
-    K: FloatArray, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
+    K: FloatArray,
+    y: FloatArray,
+    costs: FloatArray,
+    tol: float,
+    max_iter: int,
+    alpha: FloatArray | None,
+    F: FloatArray | None,
 ) -> _Parts | int:
     """Return the parts of a `OneCall`, or the number of the reason to give up."""
     return _NOT_COMPILED

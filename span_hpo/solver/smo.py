@@ -25,14 +25,22 @@ _STEPS_WITHOUT_DRIFT = 1000  # steps that round less in total than one product w
 
 
 def smo_point(
-    K: KernelBlocks, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
+    K: KernelBlocks,
+    y: FloatArray,
+    costs: FloatArray,
+    tol: float,
+    max_iter: int,
+    start: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return ``alpha`` and ``F = K (y alpha)``, optimal up to `tol` or after `max_iter` steps.
 
-    Dual variables at a bound equal 0 or the cost bit for bit.
+    The steps begin at zero, or at a feasible `start` of the same two parts. Dual variables at a
+    bound equal 0 or the cost bit for bit.
     """
     held = K if isinstance(K, KernelMatrix) else KernelMatrix(K.block(ALL, ALL))
     beta, v = np.zeros(len(y)), y.copy()
+    if start is not None:
+        beta, v = y * start[0], y - start[1]
     left = _descend(held, y, *_box(y, costs), beta, v, tol, max_iter)
     few = left > max_iter - _STEPS_WITHOUT_DRIFT
     return np.abs(beta), y - v if few else kernel_product(held, beta)
