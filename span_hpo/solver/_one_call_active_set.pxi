@@ -28,6 +28,7 @@ cdef void move(Fit *fit, Py_ssize_t n, const double *alpha) noexcept nogil:
             fit.d[count] = change
             count += 1
     add_rows(fit.K, fit.l, fit.l, fit.W, fit.d, count, fit.F)
+    fit.work += count * <double>fit.l
 
 
 cdef void limits(Fit *fit, double *lower, double *upper, Py_ssize_t *at_lower, Py_ssize_t *at_upper
@@ -70,7 +71,7 @@ cdef bint pairs_in_box(Fit *fit, Py_ssize_t n, double tol, Py_ssize_t steps) noe
         enter(part, k, fit.y[i], fit.costs[i], fit.alpha[i], fit.y[i] - fit.F[i],
               fit.K[i * fit.l + i])
     finish(part, n)
-    pair_steps(part, tol, steps, &gap)
+    fit.work += WORK_OF_A_STEP * part.n * pair_steps(part, tol, steps, &gap)
     for k in range(n):
         i = fit.W[k]
         fit.moved[k] = fabs(part.beta[k])
@@ -161,7 +162,6 @@ cdef Status polish(Fit *fit) noexcept nogil:
     cdef Py_ssize_t i, k, n, n_inside, outside, at_lower, at_upper, l = fit.l
     cdef double noise, sum_alpha, imbalance, largest = 0.0, most, b, lower, upper, rounding, margin
     cdef bint paired = False, crossed = False, violated, found, any_inside
-    cdef int outcome
     cdef Status status
     for i in range(l):
         if fit.costs[i] > 0:
@@ -184,7 +184,9 @@ cdef Status polish(Fit *fit) noexcept nogil:
                 return FITTED
             fit.working[at_lower] = fit.working[at_upper] = True
             n = working_rows(fit)
-        status = factor(fit, n)
+        status = allowed(fit)
+        if status == FITTED:
+            status = factor(fit, n)
         if status != FITTED:
             return status
         for k in range(n):
@@ -239,10 +241,9 @@ cdef Status polish(Fit *fit) noexcept nogil:
             found = pairs_in_box(fit, n, PAIR_GAP, PAIR_STEPS)
         if not found and outside > FEW and not crossed:
             crossed = True
-            outcome = minimum_in_box(fit, n, imbalance)
-            if outcome < 0:
-                return NO_MEMORY
-            found = outcome > 0
+            status = minimum_in_box(fit, n, imbalance, &found)
+            if status != FITTED:
+                return status
         if not found:
             first_bound(fit, n)
         move(fit, n, fit.moved)

@@ -198,12 +198,13 @@ cdef void sum_up(Fit *fit) noexcept nogil:
 
 cdef Status start(Fit *fit, double tol, Py_ssize_t max_iter) noexcept nogil:
     """Move from where the fit begins to a point within the tolerance: `alpha` and `F`."""
-    cdef Py_ssize_t i, l = fit.l, left = max_iter, with_all = 0, at_once, taken
+    cdef Py_ssize_t i, l = fit.l, left = max_iter, with_all = 0, at_once, now_many, taken
     cdef Pairs *pairs = &fit.pairs
     cdef Pairs *part = &fit.part
     cdef Pairs *now = pairs
     cdef double gap = 0.0
     cdef int outcome
+    cdef Status status
     pairs.n = l
     pairs.K = fit.K
     pairs.stride = l
@@ -214,18 +215,24 @@ cdef Status start(Fit *fit, double tol, Py_ssize_t max_iter) noexcept nogil:
     finish(pairs, l)
     at_once = min(max(l // 2, LEAST_PATIENCE), MOST_PATIENCE)
     while left > 0:
-        taken = pair_steps(now, tol, min(at_once, left), &gap)
+        status = allowed(fit)
+        if status != FITTED:
+            return status
+        now_many = min(at_once, left)
+        taken = pair_steps(now, tol, now_many, &gap)
+        fit.work += WORK_OF_A_STEP * taken * now.n
         left -= taken
         if now == pairs:
             with_all += taken
         if not isfinite(gap):
             return NOT_FINITE
-        if gap <= tol or taken < min(at_once, left + taken):
+        if gap <= tol or taken < now_many:
             if now == pairs:
                 break
             bring_back(fit)
             now = pairs
-            at_once *= 2  # in case some rows were not settled, wait longer before the next time
+            # In case some rows were not settled, wait longer before the next time.
+            at_once = min(2 * at_once, LONGEST_PATIENCE)
             continue
         if now == pairs:
             memcpy(fit.moved, pairs.beta, l * sizeof(double))

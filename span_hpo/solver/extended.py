@@ -110,7 +110,9 @@ class ExtendedPoint:
                 self._set(int(row), 0.0 if self.alpha[row] < 0 else float(self._costs[row]))
             self._measure()
         self.inside = (self.alpha > 0) & (self.above > 0)
-        self.imbalance = math.fsum((np.array(self._parts) * self.y).ravel().tolist())
+        self.imbalance = math.fsum(
+            (np.array(self._parts) * self.y)[np.nonzero(self._parts)].tolist()
+        )
         self._support = rows_of(self.alpha)
         self._betas = [(self.y * part)[self._support] for part in self._parts]
         beta = (self.y * self.alpha)[self._support]
@@ -151,14 +153,12 @@ class ExtendedPoint:
 
     def _measure(self) -> None:
         """Compute the distances of the dual variables from their bounds."""
-        columns = list(zip(*(part.tolist() for part in self._parts), strict=True))
-        self.alpha = np.array([math.fsum(column) for column in columns])
-        self.above = np.array(
-            [
-                math.fsum((cost, *(-number for number in column)))
-                for cost, column in zip(self._costs.tolist(), columns, strict=True)
-            ]
-        )
+        # The first part is the rounded sum of all, and a difference of two doubles is rounded once.
+        self.alpha, self.above = self._parts[0].copy(), self._costs - self._parts[0]
+        for row in rows_of(np.any(self._parts[1:], axis=0)) if len(self._parts) > 1 else ():
+            numbers = [float(part[row]) for part in self._parts]
+            self.alpha[row] = math.fsum(numbers)
+            self.above[row] = math.fsum([float(self._costs[row]), *(-part for part in numbers)])
 
     def rounded(self) -> DualPoint:
         """Return the point in double precision, with F as accurate as the residuals."""
@@ -345,10 +345,13 @@ class ExtendedPoint:
 
     def _add(self, rows: IndexArray, change: FloatArray) -> None:
         """Add changes of ``y alpha``, without rounding the dual variables beyond their parts."""
-        everywhere = np.zeros(len(self.y))
-        everywhere[rows] = self.y[rows] * change
-        columns = zip(*(part.tolist() for part in [*self._parts, everywhere]), strict=True)
-        self._parts = list(np.array([_split(list(column)) for column in columns]).T.copy())
+        if len(self._parts) == 1:
+            first = np.where(np.abs(self._parts[0]) > _UNDERFLOW, self._parts[0], 0.0)
+            self._parts = [first, *(np.zeros(len(first)) for _ in range(_PARTS - 1))]
+        for row, move in zip(rows.tolist(), (self.y[rows] * change).tolist(), strict=True):
+            numbers = _split([*(float(part[row]) for part in self._parts), move])
+            for part, number in zip(self._parts, numbers, strict=True):
+                part[row] = number
 
     def _set(self, row: int, value: float) -> None:
         for part in self._parts:

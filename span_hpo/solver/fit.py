@@ -39,7 +39,8 @@ _CLEAN_GAP = 1e-9  # gap between the limits of the offset that needs no second l
 _STEPS = 200  # largest number of steps beyond double precision
 _MOST_PRODUCTS = 20_000_000  # number of exact products to give up after
 _MOST_ROWS = 2000  # largest number of rows for which such steps are worth their time
-_MOST_ROWS_IN_ONE_CALL = 4096  # largest number of rows for a call that Ctrl-C cannot interrupt
+_MOST_ROWS_IN_ONE_CALL = 4096  # largest number of rows for which one call is worthwhile
+_TOL_IN_ONE_CALL = 1e-2  # tolerance from which on its rounds take less time than pairwise steps
 _PLAIN_KERNEL = 1e-150, 1e150  # kernel values for which pairwise steps do not overflow
 _AT_COST = 1 - 1e-12  # share of a cost from which on a dual variable begins at the cost
 
@@ -72,7 +73,8 @@ def solve(
     problem
         Kernel matrix, labels and costs.
     tol
-        Tolerance, in units of the margin, at which the first fit stops and the polish begins.
+        Tolerance, in units of the margin, at which the first fit stops and the polish begins. If
+        both run in one call of compiled code, that call has a tolerance of its own.
     max_iter
         Largest number of steps of the first fit.
     polish
@@ -156,11 +158,12 @@ def solve(
         spans = None if spans is None else _among(len(whole), kept, spans)
     if merged is not None:
         spans = None if spans is None else merged.spans(spans, reported)
-        reported = merged.shared(reported)
-        alpha, is_known = merged.basic(alpha)
+        shared = merged.shared(alpha)
+        reported = shared if reported is alpha else merged.shared(reported)
+        alpha, is_known = merged.basic(alpha, shared)
         gram = gram if is_known else None
     in_bound, bounded = kinds_of_support(alpha, problem.costs)
-    is_basic = reported is alpha or np.array_equal(reported, alpha)
+    is_basic = reported is alpha
     solution = DualSolution(
         problem=problem,
         alpha=read_only(alpha),
@@ -333,16 +336,18 @@ def _finite(start: DualPoint) -> DualPoint:
 
 def _in_one_call(task: _Task) -> DualPoint | None:
     """Return the solution that compiled code finds in one call, or None."""
-    K, y, costs, tol, max_iter, start = task
+    K, y, costs, _, max_iter, start = task
     if not isinstance(K, KernelMatrix) or len(y) > _MOST_ROWS_IN_ONE_CALL:
         return None
-    found = fitted_in_one_call(K.values, y, costs, tol, max_iter, start)
+    found = fitted_in_one_call(K.values, y, costs, _TOL_IN_ONE_CALL, max_iter, start)
     if found is None:
         return None
-    gram = found.gram
-    spans = None if gram is None or gram.is_dependent else found.squared_spans
-    point = DualPoint(K, y, costs, found.alpha, found.F, True, gram=gram, spans=spans)
-    point.__dict__["offset_gap"] = found.offset_gap  # the value of the cached property
+    gram, is_only = found.gram, found.is_only
+    is_known = is_only or not (gram is None or gram.is_dependent)
+    spans = found.squared_spans if is_known else None
+    point = DualPoint(K, y, costs, found.alpha, found.F, True, gram, spans, is_only)
+    # These are the values of cached properties.
+    point.__dict__.update(offset_gap=found.offset_gap, offset=found.b)
     return point
 
 

@@ -18,6 +18,8 @@ from span_hpo.runtime import FloatArray, IndexArray
 from span_hpo.solver.problem import Problem
 from span_hpo.solver.rounding import ALPHA_ROUNDING
 
+_KNOWN = "groups of equal rows"  # where a kernel matrix keeps them
+
 
 @dataclass(frozen=True, eq=False)
 class MergedRows:
@@ -57,16 +59,26 @@ class MergedRows:
         found[self.members] = share * self.own_costs[self.members]
         return found
 
-    def basic(self, alpha: FloatArray) -> tuple[FloatArray, bool]:
+    def basic(self, alpha: FloatArray, shared: FloatArray) -> tuple[FloatArray, bool]:
         """Return dual variables of which at most one in each group is in-bound.
+
+        Parameters
+        ----------
+        alpha
+            Dual variables of the fit, shape (l,).
+        shared
+            The same dual variables, shared in proportion to the costs; see `shared`.
 
         Returns
         -------
-        The dual variables, and whether the in-bound rows are exactly those of the fit.
+        The dual variables, which are `shared` itself if no group is in-bound, and whether the
+        in-bound rows are exactly those of the fit.
         """
-        found, same = self.shared(alpha), True
         of_leaders = alpha[self.leaders]
         inside = (of_leaders > 0) & (of_leaders < self.costs[self.leaders])
+        if not inside.any():
+            return shared, True
+        found, same = shared.copy(), True
         for leader in np.unique(self.leaders[inside]):
             rows = self.members[self.leaders == leader]
             found[rows] = _filled(float(alpha[leader]), self.own_costs[rows])
@@ -104,20 +116,34 @@ def merged_rows(problem: Problem) -> MergedRows | None:
     first = K.first_equal if isinstance(K, KernelMatrix) else None
     if first is None:
         return None
-    key = 2 * first + (y > 0)
-    taking_part = np.flatnonzero(costs)
-    key, count = key[taking_part], np.bincount(key[taking_part])
-    members, key = taking_part[count[key] > 1], key[count[key] > 1]
+    if costs.min() > 0:
+        known = vars(K).get(_KNOWN)  # the groups of all rows depend on K and y alone
+        if known is None or known[0] is not y:
+            known = vars(K)[_KNOWN] = y, _groups(first, y, np.arange(len(y)))
+        groups = known[1]
+    else:
+        groups = _groups(first, y, np.flatnonzero(costs))
+    members, leaders, number = groups
     if not len(members):
         return None
-    _, leader, number = np.unique(key, return_index=True, return_inverse=True)
     sums = np.bincount(number, costs[members])
     if not np.isfinite(sums).all():
         return None
     merged = costs.copy()
     merged[members] = 0.0
-    merged[members[leader]] = sums
-    return MergedRows(members, members[leader][number], costs, merged)
+    merged[leaders] = sums
+    return MergedRows(members, leaders[number], costs, merged)
+
+
+def _groups(
+    first: IndexArray, y: FloatArray, rows: IndexArray
+) -> tuple[IndexArray, IndexArray, IndexArray]:
+    """Return the members and leaders of groups, and the number of the group of each member."""
+    key = (2 * first + (y > 0))[rows]
+    is_member = np.bincount(key)[key] > 1
+    members = rows[is_member]
+    _, leader, number = np.unique(key[is_member], return_index=True, return_inverse=True)
+    return members, members[leader], number
 
 
 def _filled(total: float, costs: FloatArray) -> FloatArray:

@@ -28,9 +28,8 @@ from span_hpo.kernels import (
 from span_hpo.runtime import BoolArray, FloatArray, IndexArray, rows_of
 from span_hpo.solver.active_set import DualPoint
 from span_hpo.solver.centred_gram import affine_coordinates, factored_gram
-from span_hpo.solver.rounding import MARGIN_NOISE, margin_noise, zero_width
+from span_hpo.solver.rounding import AT_BOUND, MARGIN_NOISE, margin_noise, zero_width
 
-_AT_BOUND = 1e-9  # distance from a bound, relative to C_i and sum(alpha), that is rounding
 _ROUNDS = 100  # largest number of steps of Newton's method, which usually needs less than five
 _BALANCED = 1e-12  # residual of the equations, relative to their terms, at which to stop
 _DAMPING = 1e-9, 1e-4  # least and largest damping of Newton's method, where Q'Q = I
@@ -48,6 +47,8 @@ def reported_alpha(point: DualPoint) -> FloatArray:
     -------
     Dual variables, shape (l,); the array of the point itself if there are no others.
     """
+    if point.is_only:
+        return point.alpha
     alpha, costs, in_bound = point.alpha, point.costs, point.in_bound
     noise = zero_width(margin_noise(alpha, largest_entry(point.K)))
     at_margin = np.abs(point.y - point.F - point.offset) <= noise
@@ -162,7 +163,7 @@ def _length(
 
 def _near_bounds(alpha: FloatArray, costs: FloatArray, total: float) -> BoolArray:
     """Return a mask of the dual variables that are at a bound up to rounding."""
-    near: BoolArray = np.minimum(alpha, costs - alpha) <= _AT_BOUND * np.minimum(costs, total)
+    near: BoolArray = np.minimum(alpha, costs - alpha) <= AT_BOUND * np.minimum(costs, total)
     return near
 
 

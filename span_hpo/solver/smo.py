@@ -21,6 +21,7 @@ _FLAT = 1e-12  # relative to K_ii + K_jj: least squared distance of two rows
 _OPEN_SHARE = 0.75  # if at most this share of the rows may still move, their matrix is copied
 _LARGEST_COPY = 4096  # largest number of rows whose matrix is copied, which takes 128 MB
 _PATIENCE = 500, 2000  # least and largest number of steps before rows are set aside
+_LONGEST_PATIENCE = 20_000  # largest number of steps during which Ctrl-C has to wait
 _STEPS_WITHOUT_DRIFT = 1000  # steps that round less in total than one product with K
 
 
@@ -147,7 +148,8 @@ def _descend(
             )
             beta[still_open] = beta_part
             v[:] = y - kernel_product(K, beta)
-            at_once *= 2  # in case some rows were not settled, wait longer before the next time
+            # In case some rows were not settled, wait longer before the next time.
+            at_once = min(2 * at_once, _LONGEST_PATIENCE)
     return 0
 
 

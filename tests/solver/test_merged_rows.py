@@ -35,11 +35,11 @@ def test_shares_by_hand():
     merged = merged_rows(four_equal_rows())
     alpha = np.array([6.5, 3.5, 0, 3, 0])
     np.testing.assert_array_equal(merged.shared(alpha), [6.5, 0.5, 1, 3, 2])
-    found, same = merged.basic(alpha)
+    found, same = merged.basic(alpha, merged.shared(alpha))
     np.testing.assert_array_equal(found, [6.5, 1, 2, 3, 0.5])
     assert not same  # row 4 is in-bound instead of row 1
     alpha[1] = 6.75
-    found, same = merged.basic(alpha)
+    found, same = merged.basic(alpha, merged.shared(alpha))
     np.testing.assert_array_equal(found, [6.5, 0.75, 2, 3, 4])
     assert same
 
@@ -51,7 +51,7 @@ def test_groups_at_a_bound(total):
     alpha = np.array([7.0, total, 0, 0, 0])
     wanted = [7.0, 1, 2, 0, 4] if total else [7.0, 0, 0, 0, 0]
     np.testing.assert_array_equal(merged.shared(alpha), wanted)
-    np.testing.assert_array_equal(merged.basic(alpha)[0], wanted)
+    np.testing.assert_array_equal(merged.basic(alpha, merged.shared(alpha))[0], wanted)
 
 
 def test_nothing_to_merge():
