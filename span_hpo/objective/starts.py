@@ -25,19 +25,22 @@ class Starts:
     """The latest solutions of a batch of points, of which the nearest is a start for the next."""
 
     def __init__(self) -> None:
-        self._here: FloatArray | None = None
-        self._signatures: list[FloatArray] = []
+        self._here = np.empty(0)
+        self._signatures = np.empty((_MOST_STARTS, 0))
         self._solutions: list[DualSolution] = []
+        self._count = 0
 
     def move_to(self, signature: FloatArray) -> None:
         """Go to the next point."""
+        if not self._solutions:
+            self._signatures = np.empty((_MOST_STARTS, len(signature)))
         self._here = signature
 
     def nearest(self) -> DualSolution | None:
         """Return the solution at the nearest point so far, or None at the first point."""
-        if not self._solutions or self._here is None:
+        if not self._solutions:
             return None
-        differences = self._here - np.array(self._signatures)
+        differences = self._here - self._signatures[: len(self._solutions)]
         spread = differences.max(axis=1) - differences.min(axis=1)
         distance = _SHAPE_WEIGHT * spread + np.abs(differences.mean(axis=1))
         return self._solutions[int(distance.argmin())]
@@ -45,10 +48,11 @@ class Starts:
     def solved(self, problem: Problem, settings: dict[str, Any]) -> DualSolution:
         """Return the solution at this point, and keep it without its factors."""
         solution = solve(problem, **settings, start=self.nearest())
-        if self._here is not None:
-            self._signatures.append(self._here)
-            self._solutions.append(replace(solution, known_spans=None))
-            del self._signatures[:-_MOST_STARTS], self._solutions[:-_MOST_STARTS]
+        light = replace(solution, known_spans=None)
+        place = self._count % _MOST_STARTS  # of the oldest solution, which is dropped
+        self._signatures[place] = self._here
+        self._solutions[place : place + 1] = [light]
+        self._count += 1
         return solution
 
 

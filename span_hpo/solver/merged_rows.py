@@ -79,11 +79,11 @@ class MergedRows:
         if not inside.any():
             return shared, True
         found, same = shared.copy(), True
-        for leader in np.unique(self.leaders[inside]):
+        for leader in sorted(set(self.leaders[inside].tolist())):
             rows = self.members[self.leaders == leader]
-            found[rows] = _filled(float(alpha[leader]), self.own_costs[rows])
-            in_bound = (found[rows] > 0) & (found[rows] < self.own_costs[rows])
-            same &= bool(in_bound[0]) and np.count_nonzero(in_bound) == 1
+            parts, only_first = _filled(float(alpha[leader]), self.own_costs[rows].tolist())
+            found[rows] = parts
+            same &= only_first
         return found, same
 
     def spans(self, squared: FloatArray, alpha: FloatArray) -> FloatArray:
@@ -146,18 +146,18 @@ def _groups(
     return members, members[leader], number
 
 
-def _filled(total: float, costs: FloatArray) -> FloatArray:
+def _filled(total: float, costs: list[float]) -> tuple[list[float], bool]:
     """Return dual variables with this sum of which at most one is inside its box.
 
-    It is the first one if its cost allows for that.
+    It is the first one if its cost allows for that, which the second part of the result states.
     """
-    found, left, rounding = np.zeros(len(costs)), total, ALPHA_ROUNDING * total
+    found, left, rounding = [0.0] * len(costs), total, ALPHA_ROUNDING * total
     for k in range(1, len(costs)):
         if costs[k] <= left + rounding:
             found[k] = costs[k]
-            left = max(left - float(costs[k]), 0.0)
+            left = max(left - costs[k], 0.0)
     for k in range(len(costs)):
         if found[k] == 0 and left > rounding:
             found[k] = costs[k] if costs[k] <= left + rounding else left
-            left = max(left - float(found[k]), 0.0)
-    return found
+            left = max(left - found[k], 0.0)
+    return found, 0 < found[0] < costs[0]
