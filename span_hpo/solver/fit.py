@@ -91,8 +91,8 @@ def solve(
         Where pairwise steps begin: the solution of a similar problem, such as one with other costs,
         or dual variables, shape (l,), at least 0, which are moved into their boxes and balanced. By
         default, and with LIBSVM, a fit begins at zero. A good start saves time. It does not change
-        the solution: the last bits are the same where the solution is unique and the kernel
-        matrix of the in-bound rows is not singular.
+        the solution: in compiled code, the last bits are the same where the solution is unique and
+        the kernel matrix of the in-bound rows is not singular.
 
     Returns
     -------

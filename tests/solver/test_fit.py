@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from span_hpo import Problem, SpanObjective, solve
-from span_hpo.runtime.compilation import interpreted
+from span_hpo.runtime.compilation import interpreted, runs_machine_code
 from span_hpo.solver.box_qp import BoxQP
 from tests.problems import (
     has_unique_alpha,
@@ -289,8 +289,11 @@ def test_start_does_not_change_the_solution(seed, solver):
     for name, start in starts_of(problem, seed):
         found = solve(problem, solver=solver, start=start)
         assert found.solver == wanted.solver
+        # The twins reach the same solution, but do not compute it once more at the end.
+        atol = 0.0 if runs_machine_code() else 1e-9
         for part in ("alpha", "decision_values", "b"):
-            np.testing.assert_array_equal(getattr(found, part), getattr(wanted, part), name)
+            parts = getattr(found, part), getattr(wanted, part)
+            np.testing.assert_allclose(*parts, rtol=0, atol=atol, err_msg=name)
 
 
 def test_start_with_the_twins():
