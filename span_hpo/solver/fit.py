@@ -40,7 +40,7 @@ _STEPS = 200  # largest number of steps beyond double precision
 _MOST_PRODUCTS = 20_000_000  # number of exact products to give up after
 _MOST_ROWS = 2000  # largest number of rows for which such steps are worth their time
 _MOST_ROWS_IN_ONE_CALL = 4096  # largest number of rows for which one call is worthwhile
-_TOL_IN_ONE_CALL = 1e-2  # tolerance from which on its rounds take less time than pairwise steps
+_TOL_IN_ONE_CALL = 3e-3  # tolerance from which on its rounds take less time than pairwise steps
 _PLAIN_KERNEL = 1e-150, 1e150  # kernel values for which pairwise steps do not overflow
 _AT_COST = 1 - 1e-12  # share of a cost from which on a dual variable begins at the cost
 
