@@ -36,6 +36,7 @@ LAYOUT = {
         "active_set",
         "extended",
         "optimal_face",
+        "merged_rows",
         "libsvm_fit",
         "fit",
         "pairwise",
@@ -58,7 +59,16 @@ LAYOUT = {
     "bounds": ["classical"],
     "calibration": [],
     "metrics": [],
-    "objective": ["evaluation", "budgets", "description", "span_objective"],
+    "objective": [
+        "evaluation",
+        "arguments",
+        "budgets",
+        "description",
+        "folds",
+        "models",
+        "starts",
+        "span_objective",
+    ],
     "io": [
         "atomic",
         "unpacking",
@@ -315,7 +325,7 @@ def test_only_the_border_knows_a_solver():
                 known.add(f"{room}.{file}")
     assert users == {
         "piqp": {"solver.box_qp"},
-        "sklearn.svm": {"solver.libsvm_fit", "objective.span_objective"},
+        "sklearn.svm": {"solver.libsvm_fit", "objective.models", "objective.span_objective"},
     }
 
 

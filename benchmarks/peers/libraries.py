@@ -3,8 +3,9 @@
 Every peer searches the class costs C+ and C- of an SVM with the RBF kernel:
 
 - `span_rule`, `span_smooth`, `span_exact`: `SpanObjective` on the grid, metric "error",
-  "smooth_error", and "error" by ``loo_method="exact"``. One fit a point, on a kernel matrix that is
-  formed once, within the measured time. It takes a cost for each row.
+  "smooth_error", and "error" by ``loo_method="exact"``. One fit a point, which begins at the
+  solution of another point, on a kernel matrix that is formed once, within the measured time. It
+  takes a cost for each row.
 - `grid_search`: ``GridSearchCV(SVC, cv=5)``, without the final fit. Five fits and five predictions
   a point; neither a kernel matrix nor the start of a fit is reused. It takes costs of rows, but not
   as a hyperparameter.
@@ -146,10 +147,8 @@ def _least(points: list[Costs], losses: list[float]) -> Found:
 def _span(task: Task, **settings: Any) -> Found:
     """Search by leave-one-out values; `Evaluation.rank` breaks ties."""
     objective = SpanObjective(task.X, task.y, kernel=RBF(gamma=task.gamma), **settings)
-    evaluations = [
-        objective.evaluate({"C_1": C_pos, "C_-1": C_neg}, certify=False)
-        for C_pos, C_neg in task.points
-    ]
+    points = [{"C_1": C_pos, "C_-1": C_neg} for C_pos, C_neg in task.points]
+    evaluations = objective.evaluate_all(points, certify=False)
     best = min(evaluations, key=lambda evaluation: evaluation.rank)
     return Found((best.params["C_1"], best.params["C_-1"]), task.points, best.loss)
 

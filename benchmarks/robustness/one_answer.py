@@ -1,8 +1,9 @@
 """Whether leave-one-out values are a function of the problem where rows are equal or dependent.
 
-The values of the span-rule are computed from LIBSVM's start, from pairwise steps, from permuted
-rows, from exchanged classes and in another unit of the kernel. The largest difference is noted for
-the reported dual variables and for those that the solver found, together with what the rule costs.
+The values of the span-rule are computed from LIBSVM's start, from pairwise steps, from the solution
+with other costs, from random dual variables, from permuted rows, from exchanged classes and in
+another unit of the kernel. The largest difference is noted for the reported dual variables and for
+those that the solver found, together with what the rule costs.
 """
 
 import time
@@ -88,7 +89,9 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         solution = solve(problem)
-        order = np.random.default_rng(0).permutation(len(y))
+        rng = np.random.default_rng(0)
+        order = rng.permutation(len(y))
+        shift = np.where(y > 0, 4.0, 0.25)
         permuted = Problem(KernelMatrix(K[np.ix_(order, order)].copy()), y[order], costs[order])
         others = [
             (solve(problem, solver="libsvm"), 1.0, None),
@@ -96,6 +99,8 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
             (solve(permuted), 1.0, order),
             (solve(Problem(problem.K, -y, costs)), -1.0, None),
             (solve(Problem(KernelMatrix(K * 3.0), y, costs / 3.0)), 1.0, None),
+            (solve(problem, start=solve(Problem(problem.K, y, costs * shift))), 1.0, None),
+            (solve(problem, start=costs * rng.random(len(y))), 1.0, None),
         ]
         fit_ms = _fit_milliseconds(K, y, costs)
     return {

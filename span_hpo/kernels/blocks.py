@@ -15,6 +15,8 @@ _FEW_COLUMNS = 8  # a block with fewer than one in this many columns is picked v
 _SMALL_BLOCK = 4096  # a block with fewer entries than this is picked value by value
 _CACHED_ROWS = 8  # rows that stay in the processor's cache while columns are taken from them
 _BLOCK_ENTRIES = 8_000_000  # entries of a kernel matrix that are formed at once if it is not held
+_EQUAL = 1e-14  # largest difference of the kernel values of equal rows, relative to sqrt(K_ii K_jj)
+_ENTRIES_AT_ONCE = 4_000_000  # kernel values of equal rows that are compared in one array
 
 Rows: TypeAlias = IndexArray | slice
 ALL: slice = slice(None)
@@ -101,6 +103,12 @@ class KernelMatrix:
     def largest(self) -> float:
         """The largest ``|K_ii|``."""
         return float(np.abs(self.diagonal()).max())
+
+    @functools.cached_property
+    def first_equal(self) -> IndexArray | None:
+        """For each row, the first row with the same kernel values, or None if all rows differ."""
+        first = first_equal_rows(self, np.arange(len(self)), self.values)
+        return None if (first == np.arange(len(self))).all() else first
 
     def block(self, rows: Rows, columns: Rows) -> FloatArray:
         """Return ``K_ij`` for the given rows and columns."""
@@ -216,6 +224,53 @@ def checked_matrix(K: Any, name: str) -> KernelMatrix:
 def largest_entry(K: KernelBlocks) -> float:
     """Return the largest ``|K_ii|``, which no ``|K_ij|`` exceeds in a kernel matrix."""
     return K.largest if isinstance(K, KernelMatrix) else float(np.abs(K.diagonal()).max())
+
+
+def first_equal_rows(K: KernelBlocks, rows: IndexArray, block: FloatArray) -> IndexArray:
+    """Return, for each of n rows, the position of the first of them with the same kernel values.
+
+    The kernel values of equal rows agree with all rows of K, up to rounding. Only rows that agree
+    in one random combination of their values, and are therefore neighbours in its order, are
+    compared.
+
+    Parameters
+    ----------
+    K
+        Kernel matrix.
+    rows
+        Indices of the n rows.
+    block
+        Kernel values of these rows with each other, shape (n, n).
+    """
+    count = len(rows)
+    roots = np.sqrt(np.abs(block.diagonal()))
+    roots[roots == 0] = 1.0
+    weights = np.random.default_rng(0).random(count)
+    key, width = (block @ weights) / roots, count * _EQUAL * float(roots.sum())
+    order = np.argsort(key, kind="stable")
+    differs = np.diff(key[order]) > width
+    first = np.arange(count)
+    if differs.all():
+        return first
+    every = np.sqrt(np.abs(K.diagonal()))
+    at_once = max(1, _ENTRIES_AT_ONCE // len(every))
+    for run in np.split(order, rows_of(differs) + 1):
+        while len(run) > 1:
+            one, others = run[0], run[1:]
+            # Most rows that differ do so already in their kernel value with the first one.
+            with_one, limit = block[others, one], _EQUAL * roots[others] * roots[one]
+            same = np.abs(with_one - block[one, one]) <= limit
+            same &= np.abs(with_one - block[others, others]) <= limit
+            near = rows_of(same)
+            of_one = K.block(rows[[one]], ALL)
+            for start in range(0, len(near), at_once):
+                some = near[start : start + at_once]
+                values = np.abs(K.block(rows[others[some]], ALL) - of_one)
+                same[some] = (values <= _EQUAL * every * roots[one]).all(axis=1)
+            group = np.append(others[same], one)
+            first[group] = group.min()
+            run = others[~same]
+    return first
 
 
 def entry_range(K: KernelBlocks) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from span_hpo.runtime import BoolArray, FloatArray, IndexArray
 _CANCELLED = 1e-6  # squared distances below this share of the norms are formed from differences
 _PAIRS_AT_ONCE = 100_000  # pairs of rows whose differences are held in memory together
 _ROWS_AT_ONCE = 1000  # rows whose products with all rows are formed together
+_CACHED_ENTRIES = 50_000  # distances that stay in the processor's cache while they are computed
 _MEDIAN_ROWS = 2000  # largest number of rows from which a median distance is computed
 
 
@@ -105,8 +106,9 @@ def squared_distances(X: Any) -> FloatArray:
         norms = squared_norms(X)
         squared = _gram(X, X)
         # Working in place on blocks of rows avoids a second matrix of this size.
-        for start in range(0, len(squared), _ROWS_AT_ONCE):
-            block = slice(start, start + _ROWS_AT_ONCE)
+        at_once = max(1, _CACHED_ENTRIES // len(squared))
+        for start in range(0, len(squared), at_once):
+            block = slice(start, start + at_once)
             part, sums = squared[block], norms[block, None] + norms
             part *= -2
             part += sums

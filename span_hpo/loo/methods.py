@@ -36,6 +36,7 @@ from span_hpo.solver import (
 )
 
 _WANTED = 1e-6  # accuracy, in units of the margin, to which the ends of paths are improved
+_TWO_OF_EACH = 4  # the sum of l labels, -1 and +1, is at most l - 4 with two rows in each class
 _RESOLVED = 1e-9  # accuracy, in units of the margin, that a refit would not improve
 
 
@@ -159,11 +160,14 @@ def _by_span_rule(solution: DualSolution, request: _Request) -> _Answers:
     spans, basic = _spans(solution, request), solution.basic
     undefined = np.isnan(spans)
     estimates = solution.decision_values - solution.problem.y * solution.alpha * spans
-    if not request.certify and not undefined.any() and solution.problem.costs.all():
+    is_plain = solution.problem.costs.all() and (basic is solution or basic.in_bound.any())
+    if not request.certify and is_plain and not undefined.any():
         # Nothing has to be followed, and the estimates of zero rows are their values.
-        proofs = proofs_by_definition(basic)
-        values = estimates
-        if proofs.solved.any():
+        count, values = len(spans), estimates
+        if abs(solution.problem.y.sum()) <= count - _TWO_OF_EACH:
+            proofs = Proofs.none(count)  # no row is the last one of its class
+        else:
+            proofs = proofs_by_definition(solution)
             values = np.where(proofs.solved, _proven_values(solution, proofs), estimates)
         return _Answers(proofs, values, spans, np.empty(0, dtype=np.intp))
     proofs = fit_proofs(basic) if request.certify else immediate_proofs(basic, certify=False)

@@ -2,21 +2,24 @@
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
-from span_hpo.data import Dataset, as_dataset, not_negative
-from span_hpo.kernels import KernelBlocks, KernelCache, Precomputed, as_kernel
-from span_hpo.loo import METHODS, leave_one_out
+from span_hpo.data import Dataset, as_dataset
+from span_hpo.kernels import KernelBlocks, KernelCache, as_kernel
+from span_hpo.loo import leave_one_out
 from span_hpo.metrics import as_metrics
+from span_hpo.objective.arguments import as_loo_method, as_weight, as_weighting, chosen_rows
 from span_hpo.objective.budgets import budgets_in_rows
 from span_hpo.objective.description import described, described_losses
 from span_hpo.objective.evaluation import CrossValidation, Evaluation
-from span_hpo.runtime import FloatArray, IndexArray, OneBlasThread, read_only, real, whole
+from span_hpo.objective.folds import held_out_values
+from span_hpo.objective.models import fitted_svc
+from span_hpo.objective.starts import Starts, walk
+from span_hpo.runtime import FloatArray, OneBlasThread, real, whole
 from span_hpo.solver import (
     DEFAULT_MAX_ITER,
     DEFAULT_TOL,
@@ -26,16 +29,13 @@ from span_hpo.solver import (
     as_solver,
     checked_costs,
     checked_max_iter,
-    n_pairs_of,
     solve,
     solve_pairs,
 )
 from span_hpo.space import Params, Space, checked_params, grid, merged_space, started
-from span_hpo.weighting import ClassCosts, Weighting, bind_to, is_weighting, sample_costs, starts_of
+from span_hpo.weighting import Weighting, bind_to, sample_costs, starts_of
 
 _logger = logging.getLogger(__name__)
-_MODEL_TOL = 1e-5  # stopping tolerance of the final model, which is fitted only once
-_NEGLIGIBLE_COST = 1e-12  # cost, relative to the largest, that replaces 0 where a row must stay
 
 
 class SpanObjective:
@@ -109,16 +109,12 @@ class SpanObjective:
         solver: str = "auto",
         memory_limit: float | None = None,
     ) -> None:
-        if weighting is not None and not is_weighting(weighting):
-            raise TypeError(
-                "`weighting` must have `space` and `costs(data, params)`, such as ClassCosts(), "
-                f"got {weighting!r}."
-            )
+        weighting = as_weighting(weighting)
         self.data = as_dataset(X, y, scores=scores, groups=groups)
         self.kernel = as_kernel(kernel).bind(self.data.X)
-        self.weighting = bind_to(ClassCosts() if weighting is None else weighting, self.data)
+        self.weighting = bind_to(weighting, self.data)
         self.metrics = as_metrics(metric, weighted=metric_weight is not None)
-        self.metric_weight = _as_weight(metric_weight, len(self.data))
+        self.metric_weight = as_weight(metric_weight, len(self.data))
         self.loo_method = as_loo_method(loo_method)
         self._needs_values = any(metric.needs_values for metric in self.metrics)
         self.tol = real("tol", tol, above=0)
@@ -140,6 +136,7 @@ class SpanObjective:
         certify: bool = True,
         complete: bool | None = None,
         loo_method: str | None = None,
+        starts: Starts | None = None,
     ) -> Evaluation:
         """Fit once and return the leave-one-out loss.
 
@@ -158,6 +155,8 @@ class SpanObjective:
             done only if a metric needs values.
         loo_method
             Method to use instead of that of the objective.
+        starts
+            Solutions at other points, one of which the fit may begin at; see `evaluate_all`.
 
         Returns
         -------
@@ -176,14 +175,14 @@ class SpanObjective:
         """
         start = time.perf_counter()
         params = checked_params(self.space, params)
-        chosen = self._chosen_rows(rows)
+        chosen = chosen_rows(self.data, rows)
         data = self.data if chosen is None else self.data.take(chosen)
         weight = self.metric_weight if chosen is None else self.metric_weight[chosen]
 
         K = self._kernels.matrix(params, chosen)
         costs = self._costs(data, params)
         with OneBlasThread():  # once for both steps
-            solution = self._solved(K, data, costs)
+            solution = self._solved(K, data, costs, starts)
             loo = leave_one_out(
                 solution,
                 method=self.loo_method if loo_method is None else as_loo_method(loo_method),
@@ -208,6 +207,49 @@ class SpanObjective:
         if loo.n_refit:
             _logger.info("%d of %d rows had to be refitted at %s", loo.n_refit, len(data), params)
         return evaluation
+
+    def evaluate_all(
+        self,
+        points: Iterable[Params],
+        rows: int | None = None,
+        **options: Any,
+    ) -> list[Evaluation]:
+        """Evaluate several points, such as those of a grid, in less time than one by one.
+
+        Points with the same kernel follow each other from low to high costs, and the fit of a point
+        begins at the solution of a similar one. Losses and values are those of `evaluate`, up to
+        the rounding of values where rows are equal or depend on each other.
+
+        Parameters
+        ----------
+        points
+            Points to evaluate, each with a value for every name in `space`.
+        rows, **options
+            Arguments of `evaluate`.
+
+        Returns
+        -------
+        One evaluation for each point, in the order of the points.
+
+        Raises
+        ------
+        ValueError, SolverError
+            As `evaluate` does, for the first point at which an error occurs.
+
+        Examples
+        --------
+        >>> objective = SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1], kernel="linear")
+        >>> points = [{"C_0": C, "C_1": C} for C in (0.1, 0.2, 1.0)]
+        >>> [evaluation.loss for evaluation in objective.evaluate_all(points)]
+        [0.5, 0.0, 0.5]
+        """
+        checked = [checked_params(self.space, params) for params in points]
+        kernels = [repr([params[name] for name in self.kernel.space]) for params in checked]
+        costs = [self.weighting.costs(self.data, params) for params in checked]
+        found: dict[int, Evaluation] = {}
+        for number, starts in walk(kernels, costs):
+            found[number] = self.evaluate(checked[number], rows, starts=starts, **options)
+        return [found[number] for number in range(len(checked))]
 
     def solution(self, params: Params) -> DualSolution | PairwiseSolution:
         """Return the fit of all rows: for two classes a `DualSolution`, which `bounds` can use.
@@ -268,17 +310,12 @@ class SpanObjective:
         folds = whole("folds", folds, at_least=2, at_most=max(2, fewest))
         K = self._kernels.matrix(params)
         costs = self._costs(data, params)
-        n_pairs = n_pairs_of(len(data.classes))
-        values = np.empty((len(data), n_pairs))
-        parts = StratifiedKFold(folds, shuffle=True, random_state=seed).split(values, data.codes)
-        for _, held_out in parts:
-            # A row with cost 0 takes no part in the fit, but still gets a decision value.
-            others = costs.copy()
-            others[held_out] = 0.0
+
+        def decision_values(others: FloatArray) -> FloatArray:
             others = checked_costs(others, data.codes, data.classes)
-            fit = self._solved(K, data, others)
-            values[held_out] = fit.decision_values.reshape(len(data), n_pairs)[held_out]
-        values = read_only(values[:, 0] if n_pairs == 1 else values)
+            return self._solved(K, data, others).decision_values
+
+        values = held_out_values(decision_values, data, costs, folds, seed)
         losses = self._losses(data, values, self.metric_weight)
         return CrossValidation(
             losses[self.metrics[0].name], losses, values, folds, time.perf_counter() - start
@@ -310,22 +347,7 @@ class SpanObjective:
         params = checked_params(self.space, params)
         data = self.data
         costs = self._costs(data, params)
-        if isinstance(self.kernel, Precomputed):
-            # New kernel matrices have a column for every row, so none may be dropped.
-            costs = np.maximum(costs, _NEGLIGIBLE_COST * costs.max())
-        kept = slice(None) if costs.all() else costs > 0
-        model = SVC(
-            C=1.0,
-            tol=_MODEL_TOL,
-            max_iter=self.max_iter,
-            **self.kernel.svc_arguments(**self.kernel.values(params)),
-        )
-        # Fit class numbers, because scikit-learn rejects some labels, such as 0.5 or dates.
-        model.fit(self.data.X[kept], self.data.codes[kept], costs[kept])
-        model.classes_ = self.data.classes.copy()
-        if self.data.feature_names is not None:
-            model.feature_names_in_ = self.data.feature_names
-        return model
+        return fitted_svc(data, self.kernel, self.kernel.values(params), costs, self.max_iter)
 
     def grid(self, points: int | Mapping[str, int]) -> dict[str, list[Any]]:
         """Return a grid, which is a list of values for every name in `space`.
@@ -404,27 +426,16 @@ class SpanObjective:
         return checked_costs(costs, data.codes, data.classes)
 
     def _solved(
-        self, K: KernelBlocks, data: Dataset, costs: FloatArray
+        self, K: KernelBlocks, data: Dataset, costs: FloatArray, starts: Starts | None = None
     ) -> DualSolution | PairwiseSolution:
         settings: Any = {"tol": self.tol, "max_iter": self.max_iter, "solver": self.solver}
         if len(data.classes) > 2:
             return solve_pairs(K, data.codes, costs, **settings)
-        return solve(Problem.of_checked(K, data.y, costs), **settings)
+        problem = Problem.of_checked(K, data.y, costs)
+        return solve(problem, **settings) if starts is None else starts.solved(problem, settings)
 
     def _losses(self, data: Dataset, values: FloatArray, weight: FloatArray) -> dict[str, float]:
         return {metric.name: metric.loss(data.y, values, weight) for metric in self.metrics}
-
-    def _chosen_rows(self, rows: int | None) -> IndexArray | None:
-        if rows is None:
-            return None
-        total = len(self.data)
-        rows = whole("rows", rows, at_least=2, at_most=total)
-        if rows == total:
-            return None
-        least = self.data.least_rows
-        if rows < least:
-            raise ValueError(f"`rows` must be at least {least} to hold all classes, got {rows}.")
-        return np.sort(self.data.nested_order[:rows])
 
     def _check_middle(self) -> None:
         """Raise what every evaluation would raise, such as errors of fixed values or scores."""
@@ -433,16 +444,3 @@ class SpanObjective:
         sample_costs(self.weighting, self.data, middle)
         for metric in self.metrics:
             metric.check_weight(self.data.y, self.metric_weight, self.data.classes)
-
-
-def as_loo_method(loo_method: Any) -> str:
-    """Return the name of a leave-one-out method, or raise if there is no such method."""
-    if not isinstance(loo_method, str) or loo_method not in METHODS:
-        raise ValueError(f"`loo_method` must be one of {list(METHODS)}, got {loo_method!r}.")
-    return loo_method
-
-
-def _as_weight(metric_weight: Any, count: int) -> FloatArray:
-    if metric_weight is None:
-        return read_only(np.ones(count))
-    return read_only(not_negative(metric_weight, "metric_weight", count))

@@ -36,11 +36,10 @@ class OneBlasThread:
     """A block that runs with one BLAS thread, so that decorated functions in it change nothing."""
 
     def __enter__(self) -> None:
-        self._entered = _stays.enter()
+        _stays.enter()
 
     def __exit__(self, *error: object) -> None:
-        if self._entered:
-            _stays.leave()
+        _stays.leave()
 
 
 class _Stays:
@@ -57,17 +56,14 @@ class _Stays:
         self._before: list[tuple[Any, int]] = []
         _set_threads(before)
 
-    def enter(self) -> bool:
-        """Limit BLAS to one thread, and return whether `leave` has to undo that."""
+    def enter(self) -> None:
+        """Limit BLAS to one thread, if it is not limited yet."""
         with self._lock:
             if self._count == 0:
                 before = [(library, library.num_threads) for library in _blas_libraries()]
-                if all(number == 1 for _, number in before):
-                    return False
-                self._before = before
-                _set_threads([(library, 1) for library, _ in before])
+                self._before = [entry for entry in before if entry[1] != 1]
+                _set_threads([(library, 1) for library, _ in self._before])
             self._count += 1
-        return True
 
     def leave(self) -> None:
         """Restore the user's setting if no other thread is inside."""

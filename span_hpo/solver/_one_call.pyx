@@ -16,7 +16,18 @@ from libc.string cimport memcpy, memset
 from scipy.linalg.cython_blas cimport dsymv, dtrsm
 from scipy.linalg.cython_lapack cimport dpotrf, dpotrs, dtrtri
 
-from span_hpo.solver.rounding import ALPHA_ROUNDING, INDEFINITE, MARGIN_NOISE
+from span_hpo.solver.rounding import (
+    ALPHA_ROUNDING,
+    AT_BOUND,
+    INDEFINITE,
+    MARGIN_NOISE,
+    NOISE_FACTOR,
+    SOLVED,
+)
+
+
+cdef extern from "Python.h":
+    int PyErr_CheckSignals() noexcept  # sets an exception, which the caller raises, and returns -1
 
 
 cdef extern from "one_call.h" nogil:
@@ -42,8 +53,9 @@ cdef enum:
     PAIR_STEPS = 200  # steps in the box after which Newton's method is faster
     INTERIOR_STEPS = 50  # largest number of steps of the interior-point method
     LARGEST_COPY = 4096  # as in `smo`
-    LEAST_PATIENCE = 200  # least and largest number of steps before rows are set aside
-    MOST_PATIENCE = 500
+    LEAST_PATIENCE = 100  # least and largest number of steps before rows are set aside
+    MOST_PATIENCE = 200
+    LONGEST_PATIENCE = 10000  # largest number of steps before the work is checked
     STEPS_WITHOUT_DRIFT = 1000  # as in `smo`
 
 cdef enum Status:
@@ -53,6 +65,8 @@ cdef enum Status:
     SINGULAR = 3
     TOO_MANY_ROUNDS = 4
     NEGATIVE_SPAN = 5
+    TOO_MUCH_WORK = 6
+    INTERRUPTED = 7
 
 cdef double FLAT = 1e-12  # as in `smo`
 cdef double OPEN_SHARE = 0.75  # as in `smo`
@@ -63,9 +77,16 @@ cdef double SMALL_RESIDUAL = 1e-7  # residual, in units of the margin, at which 
 cdef double NEARLY = 0.995  # share of the way to the boundary
 cdef double FIRST_JITTER = 1e-14  # as in `centred_gram`
 cdef double PIVOT_NOISE = 10 * 2.220446049250313e-16  # as in `centred_gram`
+cdef double DEPENDENT = 1e-13  # as in `centred_gram`
+cdef double WORK_OF_A_STEP = 4  # multiplications of a pairwise step, for each row
+cdef double WORK_OF_LAPACK = 0.2  # time of a multiplication in a factorisation, in others
+cdef double WORK_BETWEEN_CHECKS = 5e8  # about a tenth of a second, after which Ctrl-C is noticed
 cdef double ALPHA_ROUNDING_ = ALPHA_ROUNDING
+cdef double AT_BOUND_ = AT_BOUND
 cdef double INDEFINITE_ = INDEFINITE
 cdef double MARGIN_NOISE_ = MARGIN_NOISE
+cdef double NOISE_FACTOR_ = NOISE_FACTOR
+cdef double SOLVED_ = SOLVED
 
 
 cdef struct Buffer:
@@ -131,12 +152,37 @@ cdef struct Fit:
     double *inverse_diagonal
     Py_ssize_t steps
     int rounds
+    bint is_only
+    double work
+    double most_work
+    double next_check
+    double noise
     double b
     double gap
 
 
 cdef inline Py_ssize_t padded(Py_ssize_t n) noexcept nogil:
     return (n + LANES - 1) // LANES * LANES
+
+
+cdef inline double work_of_factor(double n) noexcept nogil:
+    return WORK_OF_LAPACK * n * n * n / 3
+
+
+cdef Status allowed(Fit *fit) noexcept nogil:
+    """Return FITTED if the fit may go on, or the reason to stop."""
+    if fit.work > fit.most_work:
+        return TOO_MUCH_WORK
+    if fit.work > fit.next_check:
+        fit.next_check = fit.work + WORK_BETWEEN_CHECKS
+        with gil:
+            if PyErr_CheckSignals():
+                return INTERRUPTED
+    return FITTED
+
+
+cdef int raise_what_is_set() except -1:
+    return -1
 
 
 cdef int reserve(Buffer *buffer, Py_ssize_t size) noexcept nogil:
@@ -212,6 +258,8 @@ cdef Status run(Fit *fit, double tol, Py_ssize_t max_iter) noexcept nogil:
     if status == FITTED:
         status = polish(fit)
     if status == FITTED:
+        working_rows(fit)
+        settle(fit)
         status = squared_spans(fit)
     if status == FITTED:
         limits(fit, &lower, &upper, &at_lower, &at_upper)
@@ -221,9 +269,34 @@ cdef Status run(Fit *fit, double tol, Py_ssize_t max_iter) noexcept nogil:
                 total += fit.y[i] - fit.F[i]
                 count += 1
         fit.b = total / count if count else (lower + upper) / 2
+        fit.is_only = has_no_other(fit)
         if not isfinite(fit.b):
             status = NOT_FINITE
     return status
+
+
+cdef bint has_no_other(Fit *fit) noexcept nogil:
+    """Return whether no other dual variables are optimal, as in `optimal_face`."""
+    cdef Py_ssize_t i, j
+    cdef double total = 0.0, largest = 0.0, least = INFINITY, noise
+    if fit.gram.n == 0 or fit.gram.jitter > 0:
+        return False
+    for j in range(fit.gram.n):
+        least = min(least, fit.gram.L[j * fit.gram.stride + j])
+    if least * least <= DEPENDENT * fit.gram.largest:
+        return False
+    for i in range(fit.l):
+        total += fit.alpha[i]
+        largest = max(largest, fabs(fit.K[i * fit.l + i]))
+    noise = min(NOISE_FACTOR_ * MARGIN_NOISE_ * (1 + total * largest), SOLVED_)
+    for i in range(fit.l):
+        if is_inside(fit, i):
+            if min(fit.alpha[i], fit.costs[i] - fit.alpha[i]) <= AT_BOUND_ * min(
+                    fit.costs[i], total):
+                return False
+        elif fit.costs[i] > 0 and fabs(fit.y[i] - fit.F[i] - fit.b) <= noise:
+            return False
+    return True
 
 
 cdef object copied(const double *values, Py_ssize_t n):
@@ -234,23 +307,39 @@ cdef object copied(const double *values, Py_ssize_t n):
     return array
 
 
-def parts_of_fit(K, y, costs, double tol, Py_ssize_t max_iter):
+def parts_of_fit(K, y, costs, double tol, Py_ssize_t max_iter, alpha, F, double most_work):
     """Return the parts of a `OneCall`, or the number of the reason to give up."""
     cdef const double[:, ::1] matrix = K
     cdef const double[::1] labels = y, limits = costs
     cdef Py_ssize_t i, j, n, l = matrix.shape[0]
     cdef Fit fit
     cdef Status status = NO_MEMORY
+    cdef bint begins_at_zero = alpha is None
+    cdef const double[::1] alpha_view, F_view
     cdef double[::1, :] L_view
     if matrix.shape[1] != l or labels.shape[0] != l or limits.shape[0] != l or l == 0:
         raise ValueError("`K`, `y` and `costs` must agree in the number of rows.")
+    if alpha is not None:
+        alpha_view, F_view = alpha, F
+        if alpha_view.shape[0] != l or F_view.shape[0] != l:
+            raise ValueError("`K` and the start must agree in the number of rows.")
     with nogil:
         if prepare(&fit, l):
             fit.K = &matrix[0, 0]
             fit.y = &labels[0]
             fit.costs = &limits[0]
+            fit.most_work = most_work
+            fit.next_check = WORK_BETWEEN_CHECKS
+            if begins_at_zero:
+                memset(fit.alpha, 0, l * sizeof(double))
+                memset(fit.F, 0, l * sizeof(double))
+            else:
+                memcpy(fit.alpha, &alpha_view[0], l * sizeof(double))
+                memcpy(fit.F, &F_view[0], l * sizeof(double))
             status = run(&fit, tol, max_iter)
     try:
+        if status == INTERRUPTED:
+            raise_what_is_set()
         if status != FITTED:
             return <int>status
         n = fit.gram.n
@@ -276,9 +365,11 @@ def parts_of_fit(K, y, costs, double tol, Py_ssize_t max_iter):
             fit.b,
             fit.gap,
             copied(fit.spans, l),
+            <bint>fit.is_only,
             factor,
             fit.steps,
             fit.rounds,
+            fit.work,
         )
     finally:
         release(&fit)

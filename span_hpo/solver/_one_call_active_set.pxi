@@ -28,6 +28,7 @@ cdef void move(Fit *fit, Py_ssize_t n, const double *alpha) noexcept nogil:
             fit.d[count] = change
             count += 1
     add_rows(fit.K, fit.l, fit.l, fit.W, fit.d, count, fit.F)
+    fit.work += count * <double>fit.l
 
 
 cdef void limits(Fit *fit, double *lower, double *upper, Py_ssize_t *at_lower, Py_ssize_t *at_upper
@@ -70,7 +71,7 @@ cdef bint pairs_in_box(Fit *fit, Py_ssize_t n, double tol, Py_ssize_t steps) noe
         enter(part, k, fit.y[i], fit.costs[i], fit.alpha[i], fit.y[i] - fit.F[i],
               fit.K[i * fit.l + i])
     finish(part, n)
-    pair_steps(part, tol, steps, &gap)
+    fit.work += WORK_OF_A_STEP * part.n * pair_steps(part, tol, steps, &gap)
     for k in range(n):
         i = fit.W[k]
         fit.moved[k] = fabs(part.beta[k])
@@ -100,12 +101,67 @@ cdef void first_bound(Fit *fit, Py_ssize_t n) noexcept nogil:
             fit.moved[k] = min(max(fit.alpha[i] + least * step, 0.0), fit.costs[i])
 
 
+cdef void settle(Fit *fit) noexcept nogil:
+    """Compute the dual variables and `F` from the in-bound and bounded rows alone.
+
+    The answer then does not depend on where the fit began. W must hold the in-bound rows, and the
+    factor must be theirs. If rounding would make the point worse, it stays as it is.
+    """
+    cdef Py_ssize_t i, k, m = 0, n = fit.gram.n, at_lower, at_upper
+    cdef int order = <int>n, leading = <int>fit.gram.stride, one = 1
+    cdef char lower_part = b"L"
+    cdef double minus = -1.0, unit = 1.0, total = 0.0, most = 0.0, rest, lower, upper, before, after
+    cdef double *F = fit.spans  # not needed yet
+    cdef double *beta = fit.wanted
+    cdef double *residual = fit.moved
+    cdef double *weights = fit.part.v
+    for i in range(fit.l):
+        F[i] = 0.0
+        if fit.alpha[i] > 0 and not is_inside(fit, i):
+            fit.bounded[m] = i
+            weights[m] = fit.y[i] * fit.alpha[i]
+            total += weights[m]
+            most = max(most, fit.alpha[i])
+            m += 1
+    add_rows(fit.K, fit.l, fit.l, fit.bounded, weights, m, F)
+    if n:
+        for k in range(n):
+            residual[k] = fit.y[fit.W[k]] - F[fit.W[k]]
+        solved(&fit.gram, residual, -total, beta)
+        # One step of iterative refinement: the factor is rounded, or has some jitter.
+        rest = total
+        for k in range(n):
+            rest += beta[k]
+        dsymv(&lower_part, &order, &minus, fit.K_WW.data, &leading, beta, &one, &unit, residual,
+              &one)
+        solved(&fit.gram, residual, -rest, fit.d)
+        for k in range(n):
+            beta[k] += fit.d[k]
+            most = max(most, fabs(beta[k]))
+        for k in range(n):
+            rest = fit.y[fit.W[k]] * beta[k]
+            if not ALPHA_ROUNDING_ * most <= min(rest, fit.costs[fit.W[k]] - rest):
+                return
+        add_rows(fit.K, fit.l, fit.l, fit.W, beta, n, F)
+    limits(fit, &lower, &upper, &at_lower, &at_upper)
+    before = lower - upper
+    # The old values are kept in `weights` until it is clear that the new ones are as good.
+    memcpy(weights, fit.F, fit.l * sizeof(double))
+    memcpy(fit.F, F, fit.l * sizeof(double))
+    limits(fit, &lower, &upper, &at_lower, &at_upper)
+    after = lower - upper
+    if not after <= max(before, fit.noise):
+        memcpy(fit.F, weights, fit.l * sizeof(double))
+        return
+    for k in range(n):
+        fit.alpha[fit.W[k]] = fabs(beta[k])
+
+
 cdef Status polish(Fit *fit) noexcept nogil:
     """Go on to the solution by rounds of an active-set method, and factor its Gram matrix."""
     cdef Py_ssize_t i, k, n, n_inside, outside, at_lower, at_upper, l = fit.l
     cdef double noise, sum_alpha, imbalance, largest = 0.0, most, b, lower, upper, rounding, margin
     cdef bint paired = False, crossed = False, violated, found, any_inside
-    cdef int outcome
     cdef Status status
     for i in range(l):
         if fit.costs[i] > 0:
@@ -119,7 +175,7 @@ cdef Status polish(Fit *fit) noexcept nogil:
             most = max(most, fit.alpha[i])
         if not isfinite(sum_alpha):
             return NOT_FINITE
-        noise = MARGIN_NOISE_ * (1 + sum_alpha * largest)
+        noise = fit.noise = MARGIN_NOISE_ * (1 + sum_alpha * largest)
         n = working_rows(fit)
         if n == 0:
             limits(fit, &lower, &upper, &at_lower, &at_upper)
@@ -128,7 +184,9 @@ cdef Status polish(Fit *fit) noexcept nogil:
                 return FITTED
             fit.working[at_lower] = fit.working[at_upper] = True
             n = working_rows(fit)
-        status = factor(fit, n)
+        status = allowed(fit)
+        if status == FITTED:
+            status = factor(fit, n)
         if status != FITTED:
             return status
         for k in range(n):
@@ -183,10 +241,9 @@ cdef Status polish(Fit *fit) noexcept nogil:
             found = pairs_in_box(fit, n, PAIR_GAP, PAIR_STEPS)
         if not found and outside > FEW and not crossed:
             crossed = True
-            outcome = minimum_in_box(fit, n, imbalance)
-            if outcome < 0:
-                return NO_MEMORY
-            found = outcome > 0
+            status = minimum_in_box(fit, n, imbalance, &found)
+            if status != FITTED:
+                return status
         if not found:
             first_bound(fit, n)
         move(fit, n, fit.moved)

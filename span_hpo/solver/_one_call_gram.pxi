@@ -44,6 +44,7 @@ cdef Status factor(Fit *fit, Py_ssize_t n) noexcept nogil:
                 H[j * stride + i] = K_WW[j * stride + i] - row_means[i] - shift
             H[j * stride + j] += jitter
         dpotrf(&lower, &order, H, &leading, &info)
+        fit.work += work_of_factor(n)
         if info == 0:
             for i in range(n):
                 if not H[i * stride + i] * H[i * stride + i] >= noise:

@@ -25,25 +25,34 @@ cdef struct Interior:
     double *M
 
 
-cdef int minimum_in_box(Fit *fit, Py_ssize_t n, double imbalance) noexcept nogil:
+cdef Status minimum_in_box(
+    Fit *fit, Py_ssize_t n, double imbalance, bint *found
+) noexcept nogil:
     """Minimise over the box of the n rows W, to `moved`; rows that reach a bound leave W.
 
-    The result is 1 if there is such a point, 0 if not, and -1 without memory.
+    Note in `found` whether there is such a point.
     """
     cdef Interior inside
+    cdef Status status
     cdef int iteration
+    found[0] = False
     if not reserve(&fit.columns, fit.gram.stride * fit.gram.stride):
-        return -1
+        return NO_MEMORY
     begin_inside(fit, n, &inside)
     for iteration in range(INTERIOR_STEPS):
+        fit.work += work_of_factor(n) + 6 * <double>n * n
+        status = allowed(fit)
+        if status != FITTED:
+            return status
         find_residual(fit, imbalance, &inside)
         if (inside.mu < SMALL_PRODUCT * inside.mean_start * inside.mean_start
                 and inside.worst < SMALL_RESIDUAL):
             break
         if not isfinite(inside.mu) or not factor_inside(fit, &inside):
-            return 0
+            return FITTED
         step_inside(fit, &inside)
-    return set_to_bounds(fit, imbalance, &inside)
+    found[0] = set_to_bounds(fit, imbalance, &inside)
+    return FITTED
 
 
 cdef void begin_inside(Fit *fit, Py_ssize_t n, Interior *inside) noexcept nogil:

@@ -1,4 +1,4 @@
-# Pairwise steps, as in `smo`: from zero to the tolerance, or in the box of a working set.
+# Pairwise steps, as in `smo`: from a start to the tolerance, or in the box of a working set.
 
 
 cdef inline void set_bars(Pairs *pairs, Py_ssize_t t) noexcept nogil:
@@ -184,35 +184,55 @@ cdef void add_rows(
         k += 1
 
 
+cdef void sum_up(Fit *fit) noexcept nogil:
+    """Compute `F` from the dual variables."""
+    cdef Py_ssize_t i, count = 0
+    for i in range(fit.l):
+        fit.F[i] = 0.0
+        if fit.alpha[i] != 0.0:
+            fit.W[count] = i
+            fit.d[count] = fit.y[i] * fit.alpha[i]
+            count += 1
+    add_rows(fit.K, fit.l, fit.l, fit.W, fit.d, count, fit.F)
+
+
 cdef Status start(Fit *fit, double tol, Py_ssize_t max_iter) noexcept nogil:
-    """Move from zero to a point within the tolerance: `alpha` and `F`."""
-    cdef Py_ssize_t i, l = fit.l, left = max_iter, with_all = 0, at_once, taken, count
+    """Move from where the fit begins to a point within the tolerance: `alpha` and `F`."""
+    cdef Py_ssize_t i, l = fit.l, left = max_iter, with_all = 0, at_once, now_many, taken
     cdef Pairs *pairs = &fit.pairs
     cdef Pairs *part = &fit.part
     cdef Pairs *now = pairs
     cdef double gap = 0.0
     cdef int outcome
+    cdef Status status
     pairs.n = l
     pairs.K = fit.K
     pairs.stride = l
     pairs.where = NULL
     for i in range(l):
-        enter(pairs, i, fit.y[i], fit.costs[i], 0.0, fit.y[i], fit.K[i * l + i])
+        enter(pairs, i, fit.y[i], fit.costs[i], fit.alpha[i], fit.y[i] - fit.F[i],
+              fit.K[i * l + i])
     finish(pairs, l)
     at_once = min(max(l // 2, LEAST_PATIENCE), MOST_PATIENCE)
     while left > 0:
-        taken = pair_steps(now, tol, min(at_once, left), &gap)
+        status = allowed(fit)
+        if status != FITTED:
+            return status
+        now_many = min(at_once, left)
+        taken = pair_steps(now, tol, now_many, &gap)
+        fit.work += WORK_OF_A_STEP * taken * now.n
         left -= taken
         if now == pairs:
             with_all += taken
         if not isfinite(gap):
             return NOT_FINITE
-        if gap <= tol or taken < min(at_once, left + taken):
+        if gap <= tol or taken < now_many:
             if now == pairs:
                 break
             bring_back(fit)
             now = pairs
-            at_once *= 2  # in case some rows were not settled, wait longer before the next time
+            # In case some rows were not settled, wait longer before the next time.
+            at_once = min(2 * at_once, LONGEST_PATIENCE)
             continue
         if now == pairs:
             memcpy(fit.moved, pairs.beta, l * sizeof(double))
@@ -231,12 +251,5 @@ cdef Status start(Fit *fit, double tol, Py_ssize_t max_iter) noexcept nogil:
         fit.F[i] = fit.y[i] - pairs.v[i]
     # While rows are set aside, the gradient of all rows does not change, and thus does not drift.
     if with_all >= STEPS_WITHOUT_DRIFT:
-        count = 0
-        for i in range(l):
-            fit.F[i] = 0.0
-            if pairs.beta[i] != 0.0:
-                fit.W[count] = i
-                fit.d[count] = pairs.beta[i]
-                count += 1
-        add_rows(fit.K, l, l, fit.W, fit.d, count, fit.F)
+        sum_up(fit)
     return FITTED

@@ -38,6 +38,9 @@ class DualPoint:
         Factored Gram matrix of the in-bound rows if the point is optimal and the factor is known.
     spans
         Free squared spans if the point is optimal and they are known, shape (l,).
+    is_only
+        Whether the point is known to be the only optimum, as `span_hpo.solver.optimal_face` would
+        find out.
     """
 
     K: KernelBlocks
@@ -48,6 +51,7 @@ class DualPoint:
     optimal: bool = False
     gram: CentredGram | None = None
     spans: FloatArray | None = None
+    is_only: bool = False
 
     @property
     def in_bound(self) -> BoolArray:

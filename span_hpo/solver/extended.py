@@ -31,6 +31,7 @@ _PARTS = 4  # largest number of doubles whose sum is a dual variable
 _NEAR = 4.0  # residuals smaller than this, in units of their rounding, are computed exactly
 _DEPENDENT = 1e-13  # relative pivot below which a row counts as lying in the hull of the others
 _UNDERFLOW = 1e-150  # parts of dual variables below this are left out
+_LAST_DIGITS = 16 * ROUNDING_UNIT**_PARTS  # violations below this, relative to sizes, are rounding
 _IMPROVED = 0.5  # factor by which a useful step reduces the residuals
 
 
@@ -109,12 +110,14 @@ class ExtendedPoint:
                 self._set(int(row), 0.0 if self.alpha[row] < 0 else float(self._costs[row]))
             self._measure()
         self.inside = (self.alpha > 0) & (self.above > 0)
-        self.imbalance = math.fsum((np.array(self._parts) * self.y).ravel().tolist())
+        self.imbalance = math.fsum(
+            (np.array(self._parts) * self.y)[np.nonzero(self._parts)].tolist()
+        )
         self._support = rows_of(self.alpha)
         self._betas = [(self.y * part)[self._support] for part in self._parts]
         beta = (self.y * self.alpha)[self._support]
         targets = self.y - kernel_times(self._K, self._support, beta)
-        sizes = self.roots * (self.alpha @ self.roots)
+        self._sizes = sizes = self.roots * (self.alpha @ self.roots)
         rounding = dot_rounding(len(beta), sizes)
         rounding += margin_rounding(targets, 0.0)
         if self.inside.any():
@@ -150,14 +153,12 @@ class ExtendedPoint:
 
     def _measure(self) -> None:
         """Compute the distances of the dual variables from their bounds."""
-        columns = list(zip(*(part.tolist() for part in self._parts), strict=True))
-        self.alpha = np.array([math.fsum(column) for column in columns])
-        self.above = np.array(
-            [
-                math.fsum((cost, *(-number for number in column)))
-                for cost, column in zip(self._costs.tolist(), columns, strict=True)
-            ]
-        )
+        # The first part is the rounded sum of all, and a difference of two doubles is rounded once.
+        self.alpha, self.above = self._parts[0].copy(), self._costs - self._parts[0]
+        for row in rows_of(np.any(self._parts[1:], axis=0)) if len(self._parts) > 1 else ():
+            numbers = [float(part[row]) for part in self._parts]
+            self.alpha[row] = math.fsum(numbers)
+            self.above[row] = math.fsum([float(self._costs[row]), *(-part for part in numbers)])
 
     def rounded(self) -> DualPoint:
         """Return the point in double precision, with F as accurate as the residuals."""
@@ -269,6 +270,7 @@ class ExtendedPoint:
         pull = self.y * self.residual  # how fast the dual rises with alpha
         violation = np.where(self.alpha == 0, pull, -pull) - self.error
         violation[self.inside | (self._costs == 0)] = 0.0
+        violation[violation <= _LAST_DIGITS * self._sizes] = 0.0
         worst = int(violation.argmax())
         return worst, max(float(violation[worst]), 0.0)
 
@@ -343,10 +345,13 @@ class ExtendedPoint:
 
     def _add(self, rows: IndexArray, change: FloatArray) -> None:
         """Add changes of ``y alpha``, without rounding the dual variables beyond their parts."""
-        everywhere = np.zeros(len(self.y))
-        everywhere[rows] = self.y[rows] * change
-        columns = zip(*(part.tolist() for part in [*self._parts, everywhere]), strict=True)
-        self._parts = list(np.array([_split(list(column)) for column in columns]).T.copy())
+        if len(self._parts) == 1:
+            first = np.where(np.abs(self._parts[0]) > _UNDERFLOW, self._parts[0], 0.0)
+            self._parts = [first, *(np.zeros(len(first)) for _ in range(_PARTS - 1))]
+        for row, move in zip(rows.tolist(), (self.y[rows] * change).tolist(), strict=True):
+            numbers = _split([*(float(part[row]) for part in self._parts), move])
+            for part, number in zip(self._parts, numbers, strict=True):
+                part[row] = number
 
     def _set(self, row: int, value: float) -> None:
         for part in self._parts:

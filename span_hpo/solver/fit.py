@@ -4,10 +4,12 @@ The dual problem is stated in `span_hpo.solver.problem`.
 """
 
 import warnings
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from span_hpo.data import not_negative
 from span_hpo.errors import SolverError
 from span_hpo.kernels import KernelBlocks, KernelMatrix, is_held, kernel_product, largest_entry
 from span_hpo.runtime import (
@@ -22,6 +24,7 @@ from span_hpo.runtime import (
 from span_hpo.solver.active_set import DualPoint, polished
 from span_hpo.solver.extended import ExtendedPoint
 from span_hpo.solver.libsvm_fit import checked_max_iter, libsvm_alpha
+from span_hpo.solver.merged_rows import MergedRows, merged_rows
 from span_hpo.solver.one_call import fitted as fitted_in_one_call
 from span_hpo.solver.optimal_face import reported_alpha
 from span_hpo.solver.problem import DualSolution, Problem, kinds_of_support
@@ -36,8 +39,21 @@ _CLEAN_GAP = 1e-9  # gap between the limits of the offset that needs no second l
 _STEPS = 200  # largest number of steps beyond double precision
 _MOST_PRODUCTS = 20_000_000  # number of exact products to give up after
 _MOST_ROWS = 2000  # largest number of rows for which such steps are worth their time
-_MOST_ROWS_IN_ONE_CALL = 4096  # largest number of rows for a call that Ctrl-C cannot interrupt
+_MOST_ROWS_IN_ONE_CALL = 4096  # largest number of rows for which one call is worthwhile
+_TOL_IN_ONE_CALL = 3e-3  # tolerance from which on its rounds take less time than pairwise steps
 _PLAIN_KERNEL = 1e-150, 1e150  # kernel values for which pairwise steps do not overflow
+_AT_COST = 1 - 1e-12  # share of a cost from which on a dual variable begins at the cost
+
+
+class _Task(NamedTuple):
+    """What is to be solved, and how: `start` is ``alpha`` and ``K (y alpha)``, or None for zero."""
+
+    K: KernelBlocks
+    y: FloatArray
+    costs: FloatArray
+    tol: float
+    max_iter: int
+    start: tuple[FloatArray, FloatArray] | None
 
 
 @one_blas_thread
@@ -48,6 +64,7 @@ def solve(
     max_iter: int = DEFAULT_MAX_ITER,
     polish: bool = True,
     solver: str = "auto",
+    start: Any = None,
 ) -> DualSolution:
     """Fit a weighted SVM.
 
@@ -56,7 +73,8 @@ def solve(
     problem
         Kernel matrix, labels and costs.
     tol
-        Tolerance, in units of the margin, at which the first fit stops and the polish begins.
+        Tolerance, in units of the margin, at which the first fit stops and the polish begins. If
+        both run in one call of compiled code, that call has a tolerance of its own.
     max_iter
         Largest number of steps of the first fit.
     polish
@@ -69,6 +87,12 @@ def solve(
         "auto" is "smo" if the matrix is held in memory and the compiled core is present, and
         LIBSVM otherwise or if that start does not lead to the solution; without polish, it is
         LIBSVM. All of them end at the same solution.
+    start
+        Where pairwise steps begin: the solution of a similar problem, such as one with other costs,
+        or dual variables, shape (l,), at least 0, which are moved into their boxes and balanced. By
+        default, and with LIBSVM, a fit begins at zero. A good start saves time. It does not change
+        the solution: in compiled code, the last bits are the same where the solution is unique and
+        the kernel matrix of the in-bound rows is not singular.
 
     Returns
     -------
@@ -77,8 +101,8 @@ def solve(
     Raises
     ------
     ValueError
-        If `tol`, `max_iter` or `solver` is not valid, or "smo" is asked for a matrix that is not
-        held in memory.
+        If `tol`, `max_iter`, `solver` or `start` is not valid, or "smo" is asked for a matrix that
+        is not held in memory.
     SolverError
         If the solver cannot give a finite answer.
 
@@ -93,6 +117,11 @@ def solve(
     [0.5, 0.5, 0.0]
     >>> round(float(solution.b), 3)
     -1.0
+
+    The solution is a good start for other costs:
+
+    >>> solve(Problem(K, y=[-1, 1, 1], costs=[0.2, 0.2, 0.2]), start=solution).alpha.tolist()
+    [0.2, 0.2, 0.0]
     """
     tol, max_iter = real("tol", tol, above=0), checked_max_iter(max_iter)
     solver = as_solver(solver)
@@ -101,32 +130,40 @@ def solve(
             "`solver` must be 'auto' or 'libsvm' if the kernel matrix is not held in memory, got "
             "'smo'. Raise `memory_limit` to hold it."
         )
-    kept = rows_of(problem.costs)
+    merged = merged_rows(problem) if polish and solver != LIBSVM else None
+    whole = problem
+    if merged is not None:
+        whole = Problem.of_checked(problem.K, problem.y, merged.costs)
+    kept = rows_of(whole.costs)
     # Rows with cost 0 never move. It takes less time to keep a few than to copy the matrix.
-    fitted = problem if len(kept) > _KEPT_SHARE * len(problem) else problem.take(kept)
-    K, costs = fitted.K, fitted.costs
+    fitted = whole if len(kept) > _KEPT_SHARE * len(whole) else whole.take(kept)
     # The class of the first row counts as +1, so that swapped classes give the same last bits.
     sign = float(problem.y[kept[0]])
-    y = sign * fitted.y
-    if polish:
-        point, used = _optimum(K, y, costs, tol, max_iter, solver)
-        converged = _is_close(point, tol)
-    elif solver == SMO:
-        point, used = _finite(_smo_start(K, y, costs, tol, max_iter)), SMO
-        converged = _is_close(point, tol)
-    else:
-        start, converged = libsvm_alpha(K, y, costs, tol, max_iter)
-        point, used = _point(K, y, costs, start), LIBSVM
+    begin = None if start is None else _start(start, whole, merged)
+    if begin is not None:
+        begin = begin[0], sign * begin[1]
+        if fitted is not whole:
+            begin = begin[0][kept], begin[1][kept]
+    task = _Task(fitted.K, sign * fitted.y, fitted.costs, tol, max_iter, begin)
+    point, used, converged = _fitted(task, solver, polish)
     b = sign * point.offset
     alpha, reported, F, spans = point.alpha, point.alpha, sign * point.F, point.spans
+    gram = point.gram
     if polish:
         reported = reported_alpha(point)
-    is_basic = reported is alpha
-    if fitted is not problem:
-        alpha, reported = (_among(len(problem), kept, part) for part in (alpha, reported))
-        F = kernel_product(problem.K, problem.y * alpha)
-        spans = None if spans is None else _among(len(problem), kept, spans)
+        spans = spans if reported is alpha else None
+    if fitted is not whole:
+        alpha, reported = (_among(len(whole), kept, part) for part in (alpha, reported))
+        F = kernel_product(whole.K, whole.y * alpha)
+        spans = None if spans is None else _among(len(whole), kept, spans)
+    if merged is not None:
+        spans = None if spans is None else merged.spans(spans, reported)
+        shared = merged.shared(alpha)
+        reported = shared if reported is alpha else merged.shared(reported)
+        alpha, is_known = merged.basic(alpha, shared)
+        gram = gram if is_known else None
     in_bound, bounded = kinds_of_support(alpha, problem.costs)
+    is_basic = reported is alpha
     solution = DualSolution(
         problem=problem,
         alpha=read_only(alpha),
@@ -138,11 +175,11 @@ def solve(
         tol=tol,
         max_iter=max_iter,
         solver=used,
-        known_gram=point.gram,
-        known_spans=spans,
+        known_gram=gram,
+        known_spans=spans if is_basic else None,
     )
     if not is_basic:
-        solution = solution.with_alpha(reported)
+        solution = solution.with_alpha(reported, spans)
     if not solution.converged:
         warnings.warn(
             f"The fit ended with a KKT violation of {solution.kkt_violation():.2g} (`tol` = "
@@ -187,22 +224,81 @@ def as_solver(solver: str) -> str:
     return solver
 
 
-def _optimum(
-    K: KernelBlocks, y: FloatArray, costs: FloatArray, tol: float, max_iter: int, solver: str
-) -> tuple[DualPoint, str]:
+def _start(
+    start: Any, problem: Problem, merged: MergedRows | None
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return a feasible ``alpha`` and its ``K (y alpha)`` to begin at, or None to begin at zero.
+
+    It is the multiple of the given dual variables that lies in the box and has the largest dual
+    value. If all costs grow by the same factor, bounded rows then stay bounded.
+    """
+    K, y, costs = problem.K, problem.y, problem.costs
+    F = None
+    if isinstance(start, DualSolution):
+        if len(start.problem) != len(problem):
+            raise ValueError(
+                f"`start` must be the solution of a problem with {len(problem)} rows, got one with "
+                f"{len(start.problem)}."
+            )
+        alpha, other = start.alpha, start.problem
+        if other.K is K and (other.y is y or np.array_equal(other.y, y)):
+            F = start.decision_values - start.b
+    else:
+        alpha = not_negative(start, "start", len(problem))
+    if merged is not None:
+        alpha = merged.gathered(alpha)
+    if F is None:
+        alpha = _balanced(np.minimum(alpha, costs), y)
+        F = kernel_product(K, y * alpha)
+    linear, square, support = float(alpha.sum()), float(alpha @ (y * F)), rows_of(alpha)
+    if not len(support):
+        return None
+    factor = float((costs[support] / alpha[support]).min())
+    if square > 0:
+        factor = min(factor, linear / square)
+    if not 0 < factor < np.inf or not np.isfinite(square):
+        return None
+    alpha = np.minimum(factor * alpha, costs)
+    return np.where(alpha >= _AT_COST * costs, costs, alpha), factor * F
+
+
+def _balanced(alpha: FloatArray, y: FloatArray) -> FloatArray:
+    """Return dual variables of which those of the class with the larger sum are scaled down."""
+    positive, negative = float(alpha[y > 0].sum()), float(alpha[y < 0].sum())
+    heavy, light = max(positive, negative), min(positive, negative)
+    if heavy == light:
+        return alpha
+    return np.where((y > 0) == (positive > negative), alpha * (light / heavy), alpha)
+
+
+def _fitted(task: _Task, solver: str, polish: bool) -> tuple[DualPoint, str, bool]:
+    """Return the point that a fit ends at, the solver that began, and whether it has converged."""
+    K, y, costs, tol, max_iter, _ = task
+    if polish:
+        point, used = _optimum(task, solver)
+        return point, used, _is_close(point, tol)
+    if solver == SMO:
+        point = _finite(_smo_start(task))
+        return point, SMO, _is_close(point, tol)
+    alpha, converged = libsvm_alpha(K, y, costs, tol, max_iter)
+    return _point(K, y, costs, alpha), LIBSVM, converged
+
+
+def _optimum(task: _Task, solver: str) -> tuple[DualPoint, str]:
     """Return the solution, or the point that comes closest to it, and the solver that began.
 
     On a matrix in memory, compiled code takes pairwise steps and polishes the answer in one call.
     Where it gives up, the same steps follow one after the other. A point that violates margins by
     more than their rounding is improved beyond double precision.
     """
+    K, y, costs, tol, max_iter, _ = task
     first = None
     if solver == SMO or (solver == AUTO and _suits_smo(K)):
-        point = _in_one_call(K, y, costs, tol, max_iter)
+        point = _in_one_call(task)
         if point is not None:
             first = _refined(point)
         if first is None or not first.offset_gap <= _CLEAN_GAP:
-            start = _smo_start(K, y, costs, tol, max_iter)
+            start = _smo_start(task)
             if solver == SMO or np.isfinite(start.alpha.sum()):
                 other = _refined(polished(_finite(start)))
                 if first is None or not first.offset_gap <= other.offset_gap:
@@ -222,12 +318,10 @@ def _suits_smo(K: KernelBlocks) -> bool:
     return is_held(K) and runs_machine_code() and smallest < largest_entry(K) < largest
 
 
-def _smo_start(
-    K: KernelBlocks, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
-) -> DualPoint:
+def _smo_start(task: _Task) -> DualPoint:
     """Return a fit by pairwise steps on the matrix, within the tolerance; it may overflow."""
-    alpha, F = smo_point(K, y, costs, tol, max_iter)
-    return DualPoint(K, y, costs, alpha, F)
+    alpha, F = smo_point(*task)
+    return DualPoint(task.K, task.y, task.costs, alpha, F)
 
 
 def _finite(start: DualPoint) -> DualPoint:
@@ -240,19 +334,20 @@ def _finite(start: DualPoint) -> DualPoint:
     return start
 
 
-def _in_one_call(
-    K: KernelBlocks, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
-) -> DualPoint | None:
+def _in_one_call(task: _Task) -> DualPoint | None:
     """Return the solution that compiled code finds in one call, or None."""
+    K, y, costs, _, max_iter, start = task
     if not isinstance(K, KernelMatrix) or len(y) > _MOST_ROWS_IN_ONE_CALL:
         return None
-    found = fitted_in_one_call(K.values, y, costs, tol, max_iter)
+    found = fitted_in_one_call(K.values, y, costs, _TOL_IN_ONE_CALL, max_iter, start)
     if found is None:
         return None
-    gram = found.gram
-    spans = None if gram is None or gram.is_dependent else found.squared_spans
-    point = DualPoint(K, y, costs, found.alpha, found.F, True, gram=gram, spans=spans)
-    point.__dict__["offset_gap"] = found.offset_gap  # the value of the cached property
+    gram, is_only = found.gram, found.is_only
+    is_known = is_only or not (gram is None or gram.is_dependent)
+    spans = found.squared_spans if is_known else None
+    point = DualPoint(K, y, costs, found.alpha, found.F, True, gram, spans, is_only)
+    # These are the values of cached properties.
+    point.__dict__.update(offset_gap=found.offset_gap, offset=found.b)
     return point
 
 

@@ -18,15 +18,18 @@ for the sum c of any optimal point. Its solution is ``beta_j = clip(C_j q_j'nu)`
 
 import numpy as np
 
-from span_hpo.kernels import ALL, KernelBlocks, kernel_times, largest_entry
-from span_hpo.runtime import FloatArray, IndexArray, rows_of
+from span_hpo.kernels import (
+    KernelBlocks,
+    KernelMatrix,
+    first_equal_rows,
+    kernel_times,
+    largest_entry,
+)
+from span_hpo.runtime import BoolArray, FloatArray, IndexArray, rows_of
 from span_hpo.solver.active_set import DualPoint
 from span_hpo.solver.centred_gram import affine_coordinates, factored_gram
-from span_hpo.solver.rounding import MARGIN_NOISE, margin_noise, zero_width
+from span_hpo.solver.rounding import AT_BOUND, MARGIN_NOISE, margin_noise, zero_width
 
-_EQUAL = 1e-14  # largest difference of the kernel values of equal rows, relative to sqrt(K_ii K_jj)
-_AT_BOUND = 1e-9  # distance from a bound, relative to C_i and sum(alpha), that is rounding
-_ENTRIES_AT_ONCE = 4_000_000  # kernel values of equal rows that are compared in one array
 _ROUNDS = 100  # largest number of steps of Newton's method, which usually needs less than five
 _BALANCED = 1e-12  # residual of the equations, relative to their terms, at which to stop
 _DAMPING = 1e-9, 1e-4  # least and largest damping of Newton's method, where Q'Q = I
@@ -44,12 +47,16 @@ def reported_alpha(point: DualPoint) -> FloatArray:
     -------
     Dual variables, shape (l,); the array of the point itself if there are no others.
     """
+    if point.is_only:
+        return point.alpha
     alpha, costs, in_bound = point.alpha, point.costs, point.in_bound
     noise = zero_width(margin_noise(alpha, largest_entry(point.K)))
     at_margin = np.abs(point.y - point.F - point.offset) <= noise
     at_margin = (at_margin | in_bound) & (costs > 0)
     is_independent = point.gram is not None and not point.gram.is_dependent
-    if is_independent and np.count_nonzero(at_margin) == np.count_nonzero(in_bound):
+    is_only = is_independent and np.count_nonzero(at_margin) == np.count_nonzero(in_bound)
+    is_clear = not _near_bounds(alpha[in_bound], costs[in_bound], float(alpha.sum())).any()
+    if is_only and is_clear:
         return alpha
     # If the offset is not unique, no optimal point has an in-bound row, and there is only one.
     is_unique = in_bound.any() or abs(point.offset_gap) <= noise
@@ -62,7 +69,7 @@ def reported_alpha(point: DualPoint) -> FloatArray:
     first = np.unique(number, return_index=True)[1]
     # Equal rows count as one row whose cost is the sum of theirs.
     totals, reach = (np.bincount(number, part[E]).astype(float) for part in (alpha, costs))
-    candidates = [totals] if len(first) < len(E) else []
+    candidates = [] if is_clear and len(first) == len(E) else [totals]
     K_of_groups, y = K_EE[np.ix_(first, first)], point.y[E][first]
     held = number[in_bound[E]]
     if not (is_independent and len(held) == len(np.unique(held)) == len(first)):
@@ -88,39 +95,12 @@ def reported_alpha(point: DualPoint) -> FloatArray:
 def _numbers_of_equal_rows(
     K: KernelBlocks, E: IndexArray, K_EE: FloatArray, y: FloatArray
 ) -> IndexArray:
-    """Return a number for each row of E, the same for rows of one class with equal features.
-
-    The kernel values of equal rows agree with all rows, up to rounding. Only rows that agree in one
-    random combination of their values, and are therefore neighbours in its order, are compared.
-    """
-    count = len(E)
-    roots = np.sqrt(np.abs(K_EE.diagonal()))
-    roots[roots == 0] = 1.0
-    weights = np.random.default_rng(0).random(count)
-    key, width = y * (K_EE @ weights) / roots, count * _EQUAL * float(roots.sum())
-    order = np.argsort(key, kind="stable")
-    runs = np.split(order, rows_of(np.diff(key[order]) > width) + 1)
-    number = np.full(count, -1, dtype=np.intp)
-    every = np.sqrt(np.abs(K.diagonal()))
-    at_once = max(1, _ENTRIES_AT_ONCE // len(every))
-    for run in runs:
-        while len(run) > 1:
-            first, others = run[0], run[1:]
-            number[first] = first
-            # Most rows that differ do so already in their kernel value with the first one.
-            with_first, limit = K_EE[others, first], _EQUAL * roots[others] * roots[first]
-            same = (y[others] == y[first]) & (np.abs(with_first - K_EE[first, first]) <= limit)
-            same &= np.abs(with_first - K_EE[others, others]) <= limit
-            near = rows_of(same)
-            of_first = K.block(E[[first]], ALL)
-            for start in range(0, len(near), at_once):
-                some = near[start : start + at_once]
-                values = np.abs(K.block(E[others[some]], ALL) - of_first)
-                same[some] = (values <= _EQUAL * every * roots[first]).all(axis=1)
-            number[others[same]] = first
-            run = others[~same]
-        number[run] = run
-    return np.unique(number, return_inverse=True)[1]
+    """Return a number for each row of E, the same for rows of one class with equal features."""
+    if isinstance(K, KernelMatrix):
+        first = E if K.first_equal is None else K.first_equal[E]
+    else:
+        first = first_equal_rows(K, E, K_EE)
+    return np.unique(2 * first + (y > 0), return_inverse=True)[1]
 
 
 def _least(
@@ -181,6 +161,12 @@ def _length(
     return left + (right - left) * -at_left / (at_right - at_left) if at_right > at_left else right
 
 
+def _near_bounds(alpha: FloatArray, costs: FloatArray, total: float) -> BoolArray:
+    """Return a mask of the dual variables that are at a bound up to rounding."""
+    near: BoolArray = np.minimum(alpha, costs - alpha) <= AT_BOUND * np.minimum(costs, total)
+    return near
+
+
 def _at_bounds(
     K: FloatArray, y: FloatArray, alpha: FloatArray, costs: FloatArray, total: float
 ) -> FloatArray:
@@ -189,9 +175,8 @@ def _at_bounds(
     Where margins hardly depend on a dual variable, rounding moves it away from its bound by much
     more than they show. The rows inside their boxes make up for what is moved back.
     """
-    rounding = _AT_BOUND * np.minimum(costs, total)
-    found = np.where(alpha <= rounding, 0.0, alpha)
-    found = np.where(costs - found <= rounding, costs, found)
+    near = _near_bounds(alpha, costs, total)
+    found = np.where(near, np.where(alpha <= costs - alpha, 0.0, costs), alpha)
     moved, free = rows_of(found != alpha), rows_of((found > 0) & (found < costs))
     if len(moved) and len(free):
         change = y[moved] * (found - alpha)[moved]

@@ -257,13 +257,15 @@ class DualSolution:
         """
         return self
 
-    def with_alpha(self, alpha: FloatArray) -> "DualSolution":
+    def with_alpha(self, alpha: FloatArray, spans: FloatArray | None = None) -> "DualSolution":
         """Return the same fit with other optimal dual variables, and with this one as its `basic`.
 
         Parameters
         ----------
         alpha
             Dual variables that give the same decision values, shape (l,).
+        spans
+            Free squared spans with these dual variables if they are known, shape (l,).
         """
         in_bound, bounded = kinds_of_support(alpha, self.problem.costs)
         return replace(
@@ -271,7 +273,7 @@ class DualSolution:
             alpha=read_only(alpha),
             in_bound=in_bound,
             bounded=bounded,
-            known_spans=None,
+            known_spans=spans,
             known_basic=self,
         )
 

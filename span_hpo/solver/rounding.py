@@ -20,6 +20,9 @@ NOISE_FACTOR       `MARGIN_NOISE`         the number of consecutive   call decis
                                           computations in a proof     whose sign is known
 SOLVED             margin                 accuracy of the active-set  start paths at points that
                                           method on hard problems     are not solutions
+AT_BOUND           ``C_i`` or             a dual variable that hardly  report rows with small dual
+                   ``sum(alpha)``         moves margins rounds by     variables as zero or bounded
+                                          more than `ALPHA_ROUNDING`  rows
 NEVER_SOLVED       margin                 LIBSVM's tolerance, at      start paths at LIBSVM's
                                           which a fit is unsolved     answers as if solved
 =================  =====================  ==========================  ==============================
@@ -34,6 +37,7 @@ import numpy as np
 from span_hpo.runtime import ROUNDING_UNIT, FloatArray
 
 ALPHA_ROUNDING = 1e-13
+AT_BOUND = 1e-9
 INDEFINITE = 1e-8
 MARGIN_NOISE = 1e-13
 NOISE_FACTOR = 1e3

@@ -21,18 +21,27 @@ _FLAT = 1e-12  # relative to K_ii + K_jj: least squared distance of two rows
 _OPEN_SHARE = 0.75  # if at most this share of the rows may still move, their matrix is copied
 _LARGEST_COPY = 4096  # largest number of rows whose matrix is copied, which takes 128 MB
 _PATIENCE = 500, 2000  # least and largest number of steps before rows are set aside
+_LONGEST_PATIENCE = 20_000  # largest number of steps during which Ctrl-C has to wait
 _STEPS_WITHOUT_DRIFT = 1000  # steps that round less in total than one product with K
 
 
 def smo_point(
-    K: KernelBlocks, y: FloatArray, costs: FloatArray, tol: float, max_iter: int
+    K: KernelBlocks,
+    y: FloatArray,
+    costs: FloatArray,
+    tol: float,
+    max_iter: int,
+    start: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return ``alpha`` and ``F = K (y alpha)``, optimal up to `tol` or after `max_iter` steps.
 
-    Dual variables at a bound equal 0 or the cost bit for bit.
+    The steps begin at zero, or at a feasible `start` of the same two parts. Dual variables at a
+    bound equal 0 or the cost bit for bit.
     """
     held = K if isinstance(K, KernelMatrix) else KernelMatrix(K.block(ALL, ALL))
     beta, v = np.zeros(len(y)), y.copy()
+    if start is not None:
+        beta, v = y * start[0], y - start[1]
     left = _descend(held, y, *_box(y, costs), beta, v, tol, max_iter)
     few = left > max_iter - _STEPS_WITHOUT_DRIFT
     return np.abs(beta), y - v if few else kernel_product(held, beta)
@@ -139,7 +148,8 @@ def _descend(
             )
             beta[still_open] = beta_part
             v[:] = y - kernel_product(K, beta)
-            at_once *= 2  # in case some rows were not settled, wait longer before the next time
+            # In case some rows were not settled, wait longer before the next time.
+            at_once = min(2 * at_once, _LONGEST_PATIENCE)
     return 0
 
 

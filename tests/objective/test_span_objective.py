@@ -4,11 +4,12 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.svm import SVC
 
 from span_hpo import (
@@ -525,3 +526,40 @@ def test_defaults_of_other_weightings():
             return np.full(len(data), float(params["scale"]))
 
     assert SpanObjective(X, y, kernel=RBF(gamma=0.5), weighting=Own()).defaults() == [{"scale": 5}]
+
+
+@pytest.mark.parametrize("copies", [0, 15])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_evaluate_all(kernel, copies):
+    """Evaluations of a grid are those of its points one by one, in the order of the points."""
+    X, y = two_moons(50)
+    X, y = np.concatenate([X, X[:copies]]), np.concatenate([y, y[:copies]])
+    objective = SpanObjective(X, y, kernel=kernel, metric=("error", "smooth_error"))
+    grid = objective.grid(3)
+    points = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+    points = [points[k] for k in np.random.default_rng(0).permutation(len(points))]
+    found = objective.evaluate_all(points, certify=False)
+    again = objective.evaluate_all(points, certify=False)
+    assert [evaluation.params for evaluation in found] == points
+    for params, evaluation, same in zip(points, found, again, strict=True):
+        alone = objective.evaluate(params, certify=False)
+        np.testing.assert_allclose(
+            evaluation.loo.decision_values, alone.loo.decision_values, rtol=1e-9, atol=1e-9
+        )
+        assert evaluation.loss == alone.loss
+        assert evaluation.n_support == alone.n_support
+        np.testing.assert_array_equal(evaluation.loo.decision_values, same.loo.decision_values)
+        if kernel == "rbf" and not copies:
+            np.testing.assert_array_equal(evaluation.loo.decision_values, alone.loo.decision_values)
+
+
+def test_evaluate_all_of_several_classes_and_rows():
+    """Several classes, and subsets of the rows, are evaluated as one by one."""
+    X, y = load_iris(return_X_y=True)
+    objective = SpanObjective(X, y, kernel="linear", weighting=UniformCost())
+    points = [{"C": cost} for cost in (1.0, 0.1)]
+    found = objective.evaluate_all(points, rows=60, loo_method="exact")
+    for params, evaluation in zip(points, found, strict=True):
+        alone = objective.evaluate(params, rows=60, loo_method="exact")
+        assert evaluation.losses == alone.losses
+        assert evaluation.n_rows == 60

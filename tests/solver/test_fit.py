@@ -5,8 +5,16 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from span_hpo import Problem, SpanObjective, solve
+from span_hpo.runtime.compilation import interpreted, runs_machine_code
 from span_hpo.solver.box_qp import BoxQP
-from tests.problems import indefinite_problem, moons_problem, random_problem, rbf, two_moons
+from tests.problems import (
+    has_unique_alpha,
+    indefinite_problem,
+    moons_problem,
+    random_problem,
+    rbf,
+    two_moons,
+)
 
 SEEDS = range(300)
 
@@ -257,3 +265,72 @@ def test_pairwise_steps_without_polish():
     assert solution.converged
     assert solution.solver == "smo"
     assert 0 < solution.kkt_violation() <= 2e-3
+
+
+def starts_of(problem, seed):
+    """Yield names and starts of a fit, from similar problems to useless ones."""
+    rng, y, costs = np.random.default_rng(seed), problem.y, problem.costs
+    yield "lower costs", solve(Problem(problem.K, y, costs / 4))
+    yield "higher costs", solve(Problem(problem.K, y, costs * 4))
+    yield "other costs", solve(Problem(problem.K, y, costs * 10.0 ** rng.uniform(-2, 2, len(y))))
+    yield "libsvm", solve(problem, solver="libsvm", polish=False)
+    yield "array", solve(problem).alpha
+    yield "zero", np.zeros(len(y))
+    yield "too much", costs * rng.uniform(0.0, 3.0, len(y))
+
+
+@pytest.mark.parametrize("solver", ["auto", "smo", "libsvm"])
+@pytest.mark.parametrize("seed", range(10))
+def test_start_does_not_change_the_solution(seed, solver):
+    """Where the solution is unique, its last bits do not depend on the start."""
+    problem = moons_problem(80, 10.0 ** (seed % 4 - 1), 10.0 ** (seed % 3 - 1), seed)
+    wanted = solve(problem, solver=solver)
+    assert has_unique_alpha(wanted)
+    for name, start in starts_of(problem, seed):
+        found = solve(problem, solver=solver, start=start)
+        assert found.solver == wanted.solver
+        # The twins reach the same solution, but do not compute it once more at the end.
+        atol = 0.0 if runs_machine_code() else 1e-9
+        for part in ("alpha", "decision_values", "b"):
+            parts = getattr(found, part), getattr(wanted, part)
+            np.testing.assert_allclose(*parts, rtol=0, atol=atol, err_msg=name)
+
+
+def test_start_with_the_twins():
+    """Without compiled code, a start leads to the solution as well."""
+    problem = moons_problem(60, cost=3.0)
+    with interpreted():
+        wanted = solve(problem, solver="smo")
+        for _, start in starts_of(problem, 0):
+            found = solve(problem, solver="smo", start=start)
+            np.testing.assert_allclose(found.alpha, wanted.alpha, rtol=0, atol=1e-10)
+
+
+def test_start_at_the_solution_takes_no_steps():
+    """Pairwise steps begin at the start, which `polish=False` and one step show."""
+    problem = moons_problem(60, cost=3.0)
+    optimum = solve(problem)
+    again = solve(problem, solver="smo", polish=False, max_iter=1, start=optimum)
+    np.testing.assert_allclose(again.alpha, optimum.alpha, rtol=0, atol=1e-9)
+    assert again.converged
+
+
+def test_start_of_another_kernel_and_of_rows_without_cost():
+    """Dual variables of another kernel are a start, and rows with cost 0 stay at 0."""
+    problem, other = moons_problem(60, gamma=1.0), moons_problem(60, gamma=1.5)
+    wanted = solve(problem)
+    np.testing.assert_array_equal(solve(problem, start=solve(other)).alpha, wanted.alpha)
+    costs = np.where(np.arange(60) % 3 == 0, 0.0, problem.costs)
+    part = Problem(problem.K, problem.y, costs)
+    np.testing.assert_array_equal(solve(part, start=wanted).alpha, solve(part).alpha)
+    np.testing.assert_array_equal(solve(part, start=wanted.alpha).alpha, solve(part).alpha)
+
+
+def test_wrong_start():
+    """Starts of other sizes, and negative or infinite ones, are rejected."""
+    problem = moons_problem(20)
+    with pytest.raises(ValueError, match="`start` must be the solution of a problem with 20 rows"):
+        solve(problem, start=solve(moons_problem(10)))
+    for start in (np.ones(19), np.full(20, -1.0), np.full(20, np.inf)):
+        with pytest.raises(ValueError, match="`start`"):
+            solve(problem, start=start)

@@ -1,3 +1,5 @@
+import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -10,6 +12,7 @@ from span_hpo.solver import fit as fit_module
 from span_hpo.solver.active_set import DualPoint, polished
 from span_hpo.solver.fit import solution_of, solve
 from span_hpo.solver.one_call import fitted
+from span_hpo.solver.optimal_face import reported_alpha
 from span_hpo.solver.smo import smo_point
 from tests.problems import (
     has_unique_alpha,
@@ -282,3 +285,74 @@ def test_threads():
     for one, other in zip(alone, together, strict=True):
         np.testing.assert_array_equal(one.alpha, other.alpha)
         np.testing.assert_array_equal(one.squared_spans, other.squared_spans)
+
+
+def noisy_plane(count):
+    """Return a problem with many rows in few dimensions, whose fit takes seconds."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(count, 5))
+    y = np.where(X[:, 0] + rng.normal(size=count) > 0, 1.0, -1.0)
+    return Problem(X @ X.T, y, np.full(count, 1e4))
+
+
+@one_blas_thread
+def test_budget(caplog):
+    """After a given number of multiplications, at any stage, the call gives up and says why."""
+    problem = moons_problem(300, cost=100.0, gamma=3.0)
+    K, y, costs = problem.K.values, problem.y, problem.costs
+    wanted = answer(problem)
+    assert 0 < wanted.work < 1e9
+    with caplog.at_level("DEBUG"):
+        for share in (0.0, 0.1, 0.5, 0.9):
+            most = share * wanted.work
+            assert fitted(K, y, costs, TOL, MAX_ITER, most_work=most) is None
+    assert caplog.text.count("it takes too long") == 4
+    enough = fitted(K, y, costs, TOL, MAX_ITER, most_work=wanted.work)
+    np.testing.assert_array_equal(enough.alpha, wanted.alpha)
+    assert enough.work == wanted.work
+
+
+def test_default_budget():
+    """A fit that would take very long is left to the modules, which end with the solution."""
+    assert answer(noisy_plane(600), 1e-9, 10**9) is None
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer")
+def test_signals_end_the_call():
+    """A signal that arrives during the call, such as that of Ctrl-C, ends it before its answer."""
+    problem = noisy_plane(2000)
+
+    def handler(number, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        start = time.perf_counter()
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            fitted(problem.K.values, problem.y, problem.costs, TOL, 10**9, most_work=1e12)
+        assert time.perf_counter() - start < 30  # without the signal, it takes minutes
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_tolerance_of_solve():
+    """The call has a tolerance of its own, so that a wide one costs no time."""
+    problem = moons_problem(200, cost=20.0)
+    wide, narrow = (solve(problem, tol=tol) for tol in (10.0, 1e-6))
+    np.testing.assert_array_equal(wide.alpha, narrow.alpha)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_only_solution(seed):
+    """Where the call states that there is no other solution, the rule finds none either."""
+    for generate in GENERATORS:
+        problem = generate(seed)
+        found = answer(problem)
+        point = DualPoint(
+            problem.K, problem.y, problem.costs, found.alpha, found.F, True, found.gram
+        )
+        assert not found.is_only or reported_alpha(point) is point.alpha
+        if found.gram is not None and has_unique_alpha(solve(problem)):
+            assert found.is_only

@@ -36,6 +36,11 @@ def values_by_other_ways(problem, seed):
     yield "order", permuted
     yield "classes", -span_values(solve(Problem(K, -y, costs)))
     yield "unit", span_values(solve(Problem(K * 3.0, y, costs / 3.0)))
+    yield "smo", span_values(solve(problem, solver="smo"))
+    rng = np.random.default_rng(seed)
+    other = solve(Problem(problem.K, y, costs * np.where(y > 0, 0.25, 4.0)))
+    for start in (other, other.alpha, np.zeros(len(y)), costs * rng.random(len(y))):
+        yield "start", span_values(solve(problem, start=start))
 
 
 def assert_one_answer(problem, seed=0):

@@ -124,7 +124,7 @@ def test_libsvm_steps_in(monkeypatch):
     """Where the first start is worthless, LIBSVM's is polished instead."""
     problem = moons_problem(60, cost=10.0)
 
-    def broken(K, y, costs, tol, max_iter):
+    def broken(K, y, costs, tol, max_iter, start):
         return np.full(len(y), np.nan), np.zeros(len(y))
 
     monkeypatch.setattr(solver_module, "fitted_in_one_call", lambda *arguments: None)

@@ -1,0 +1,48 @@
+"""Arguments of an objective, checked at the border."""
+
+from typing import Any
+
+import numpy as np
+
+from span_hpo.data import Dataset, not_negative
+from span_hpo.loo import METHODS
+from span_hpo.runtime import FloatArray, IndexArray, read_only, whole
+from span_hpo.weighting import ClassCosts, Weighting, is_weighting
+
+
+def as_loo_method(loo_method: Any) -> str:
+    """Return the name of a leave-one-out method, or raise if there is no such method."""
+    if not isinstance(loo_method, str) or loo_method not in METHODS:
+        raise ValueError(f"`loo_method` must be one of {list(METHODS)}, got {loo_method!r}.")
+    return loo_method
+
+
+def as_weight(metric_weight: Any, count: int) -> FloatArray:
+    """Return the weight of each row in a metric, by default 1, after checking it."""
+    if metric_weight is None:
+        return read_only(np.ones(count))
+    return read_only(not_negative(metric_weight, "metric_weight", count))
+
+
+def as_weighting(weighting: Any) -> Weighting:
+    """Return a weighting after checking it; by default one cost per class."""
+    if weighting is not None and not is_weighting(weighting):
+        raise TypeError(
+            "`weighting` must have `space` and `costs(data, params)`, such as ClassCosts(), "
+            f"got {weighting!r}."
+        )
+    return ClassCosts() if weighting is None else weighting
+
+
+def chosen_rows(data: Dataset, rows: int | None) -> IndexArray | None:
+    """Return the indices of a number of rows, or None for all of them, after checking it."""
+    if rows is None:
+        return None
+    total = len(data)
+    rows = whole("rows", rows, at_least=2, at_most=total)
+    if rows == total:
+        return None
+    least = data.least_rows
+    if rows < least:
+        raise ValueError(f"`rows` must be at least {least} to hold all classes, got {rows}.")
+    return np.sort(data.nested_order[:rows])
