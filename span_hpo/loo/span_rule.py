@@ -8,7 +8,7 @@ p. A *free* span has no other constraint. A *box* span also keeps every dual var
 
 import numpy as np
 
-from span_hpo.kernels import ALL, KernelBlocks
+from span_hpo.kernels import KernelBlocks
 from span_hpo.runtime import BoolArray, FloatArray, IndexArray, rows_of, sums_of_others
 from span_hpo.solver import BoxQP, CentredGram, DualSolution, factored_gram, independent_rows
 
@@ -66,8 +66,6 @@ def free_squared_spans(solution: DualSolution, *, spans: str = "closed") -> Floa
     """
     if as_spans(spans) == CLOSED and solution.known_spans is not None:
         return solution.known_spans.copy()
-    if spans == CLOSED and (squared_of_basic := _spans_of_basic(solution)) is not None:
-        return squared_of_basic
     squared = np.zeros(len(solution.problem))
     in_bound, bounded = rows_of(solution.in_bound), rows_of(solution.bounded)
     squared[bounded] = np.nan
@@ -81,31 +79,6 @@ def free_squared_spans(solution: DualSolution, *, spans: str = "closed") -> Floa
         squared[bounded] = _distances_to_hull(solution.problem.K, base, gram, bounded)
         if len(in_bound) >= 2:
             squared[in_bound] = own
-    return squared
-
-
-def _spans_of_basic(solution: DualSolution) -> FloatArray | None:
-    """Return the spans if they follow from those of the basic solution, which are known.
-
-    That is so if the in-bound rows of both differ only by rows that equal one of the others, so
-    that their hulls are the same. The span of a row with an equal in-bound row is 0.
-    """
-    basic, K = solution.basic, solution.problem.K
-    joined = solution.in_bound & ~basic.in_bound
-    if basic.known_spans is None or (solution.bounded != basic.bounded & ~joined).any():
-        return None
-    if (basic.in_bound & ~solution.in_bound).any():
-        return None
-    base, new, diagonal = rows_of(basic.in_bound), rows_of(joined), K.diagonal()
-    near = (K.block(new, base) == diagonal[base]) & (diagonal[new, None] == diagonal[base])
-    squared = basic.known_spans.copy()
-    squared[new] = 0.0
-    for row, candidates in zip(new, near, strict=True):
-        of_row = K.block(np.array([row]), ALL)
-        equal = [b for b in base[candidates] if (K.block(np.array([b]), ALL) == of_row).all()]
-        if not equal:
-            return None
-        squared[equal] = 0.0
     return squared
 
 
