@@ -61,7 +61,7 @@ class _Stays:
         """Limit BLAS to one thread, and return whether `leave` has to undo that."""
         with self._lock:
             if self._count == 0:
-                before = [(library, library.num_threads) for library in _blas_libraries()]
+                before = [(library, library.num_threads) for library in blas_libraries()]
                 if all(number == 1 for _, number in before):
                     return False
                 self._before = before
@@ -104,7 +104,7 @@ def _take_control() -> None:
 
 
 @functools.cache
-def _blas_libraries() -> list[Any]:
-    """Return the BLAS libraries of this process, which take milliseconds to find."""
+def blas_libraries() -> list[Any]:
+    """Return the BLAS libraries of this process, which take milliseconds to find at first."""
     found: list[Any] = threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers
     return found

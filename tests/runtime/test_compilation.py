@@ -106,12 +106,14 @@ def test_the_environment_forces_the_twins(setting, is_compiled):
     assert found.stdout.strip() == str(is_compiled)
 
 
-def test_compiled_modules_are_imported_when_they_are_needed():
-    """The import of the package does not wait for compiled modules."""
-    code = "import sys, span_hpo; print([name for name in sys.modules if name in {names}])"
+@pytest.mark.parametrize(("setting", "are_loaded"), [("0", True), ("1", False)])
+@needs_compiled
+def test_compiled_modules_are_imported_with_the_package(setting, are_loaded):
+    """The first fit does not wait for compiled modules; the twins do without them."""
     names = {module_of(path) for path in COMPILED_FILES}
-    found = ended([sys.executable, "-c", code.replace("{names}", repr(names))], ROOT)
-    assert found.stdout.strip() == "[]"
+    code = f"import sys, span_hpo; print(len({names} & set(sys.modules)))"
+    found = ended([sys.executable, "-c", code], ROOT, SPAN_HPO_INTERPRETED=setting)
+    assert int(found.stdout) == (len(names) if are_loaded else 0)
 
 
 @pytest.mark.parametrize("path", FILES)
