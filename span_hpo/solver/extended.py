@@ -150,6 +150,10 @@ class ExtendedPoint:
 
     def _measure(self) -> None:
         """Compute the distances of the dual variables from their bounds."""
+        if len(self._parts) == 1:  # sums of two numbers are rounded once in any case
+            self.alpha = self._parts[0].copy()
+            self.above = self._costs - self.alpha
+            return
         columns = list(zip(*(part.tolist() for part in self._parts), strict=True))
         self.alpha = np.array([math.fsum(column) for column in columns])
         self.above = np.array(
