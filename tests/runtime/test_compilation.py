@@ -8,7 +8,14 @@ import pytest
 
 from span_hpo import leave_one_out, solve
 from span_hpo.runtime import compilation
-from tests.compiled import COMPILED_FILES, marked_functions, module_of, needs_compiled, twin_of
+from tests.compiled import (
+    COMPILED_FILES,
+    compiled_modules,
+    marked_functions,
+    module_of,
+    needs_compiled,
+    twin_of,
+)
 from tests.places import ROOT
 from tests.problems import moons_problem
 from tests.processes import ended
@@ -83,7 +90,7 @@ def test_everything_works_without_the_compiled_core():
     """Without a compiled core the same classes are proven, and one line says what to do."""
     code = f"""
 import sys
-for name in {[module_of(path) for path in COMPILED_FILES]}:
+for name in {compiled_modules()}:
     sys.modules[name] = None
 {ERRORS}"""
     expected = repr(leave_one_out(solve(moons_problem(60, cost=10.0)), "exact").error)
@@ -110,7 +117,7 @@ def test_the_environment_forces_the_twins(setting, is_compiled):
 @needs_compiled
 def test_compiled_modules_are_imported_with_the_package(setting, are_loaded):
     """The first fit does not wait for compiled modules; the twins do without them."""
-    names = {module_of(path) for path in COMPILED_FILES}
+    names = set(compiled_modules())
     code = f"import sys, span_hpo; print(len({names} & set(sys.modules)))"
     found = ended([sys.executable, "-c", code], ROOT, SPAN_HPO_INTERPRETED=setting)
     assert int(found.stdout) == (len(names) if are_loaded else 0)
