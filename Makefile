@@ -7,7 +7,7 @@ COMPILED := $(shell find span_hpo -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi
 # SPAN_HPO_DATA may name a folder of data sets; ../shared/data beside the checkout is found.
 export SPAN_HPO_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo test slow check bench quick clean help
+.PHONY: demo test slow wheel check bench quick clean help
 
 demo: $(DEMO_VENV)/installed ## Tune an SVM on real data, print a table and write demo.png.
 	$(DEMO_VENV)/bin/span-hpo demo
@@ -17,6 +17,10 @@ test: $(VENV)/built ## Run the tests.
 
 slow: $(VENV)/built ## Run the slow tests: sweeps over many problems.
 	$(BIN)/python -m pytest -m slow
+
+wheel: ## Run the tests against installed wheels, with and without compiled modules.
+	PYTHON=$(PYTHON) .ci/wheel
+	PYTHON=$(PYTHON) .ci/wheel plain
 
 check: $(VENV)/installed ## Check style, format and types.
 	$(BIN)/ruff check .

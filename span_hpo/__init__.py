@@ -20,6 +20,8 @@ from span_hpo.loo import (
     span_exists,
 )
 from span_hpo.objective import CrossValidation, Evaluation, SpanObjective
+from span_hpo.runtime import blas_libraries as _blas_libraries
+from span_hpo.runtime import load_compiled as _load_compiled
 from span_hpo.solver import DualSolution, Problem, solve
 from span_hpo.space import Choice, Float, Int
 from span_hpo.weighting import ClassCosts, PowerScore, SigmoidScore, UniformCost, Weighting
@@ -27,6 +29,10 @@ from span_hpo.weighting import ClassCosts, PowerScore, SigmoidScore, UniformCost
 __version__ = "0.1.0"
 
 _logging.getLogger(__name__).addHandler(_logging.NullHandler())
+# Every fit needs these, and the first one should not take longer than others. Libraries of NumPy
+# and SciPy can be found only now, when both have been imported.
+_load_compiled()
+_blas_libraries()
 
 __all__ = [
     "RBF",

@@ -1,13 +1,16 @@
 """Functions that are compiled with the package, and their Python twins."""
 
 import ast
+from pathlib import Path
 
 import pytest
 
+import span_hpo
 from span_hpo.runtime import runs_machine_code
 from tests.places import ROOT
 
-COMPILED_FILES = sorted((ROOT / "span_hpo").rglob("*.pyx"))
+PACKAGE = Path(span_hpo.__file__).parent  # the checkout, or what is installed
+COMPILED_FILES = sorted((ROOT / "span_hpo").rglob("*.pyx"))  # none without a checkout
 
 needs_compiled = pytest.mark.skipif(
     not runs_machine_code(), reason="nothing is compiled, or SPAN_HPO_INTERPRETED is set"
@@ -34,3 +37,12 @@ def marked_functions(path):
             isinstance(mark, ast.Name) and mark.id == "compiled" for mark in node.decorator_list
         )
     }
+
+
+def compiled_modules():
+    """Return the names of the compiled modules, which follow from their twins."""
+    return [
+        ".".join(["span_hpo", *path.parent.relative_to(PACKAGE).parts, f"_{path.stem}"])
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if marked_functions(path)
+    ]

@@ -16,19 +16,18 @@ from span_hpo.integrations.optuna.spaces import (
     suggest_params,
 )
 from span_hpo.integrations.optuna.studies import (
-    STORAGE_ERRORS,
     as_storage,
     delete_study,
     finished_trials,
     new_study,
     search,
+    storage_errors,
     trial_count,
 )
 from span_hpo.integrations.optuna.trials import OptunaObjective, check_study
 from span_hpo.integrations.optuna.workers import abandoned_trials
 
 __all__ = [
-    "STORAGE_ERRORS",
     "OptunaObjective",
     "abandoned_trials",
     "as_storage",
@@ -43,6 +42,7 @@ __all__ = [
     "params_of",
     "search",
     "search_space",
+    "storage_errors",
     "suggest_params",
     "trial_count",
 ]

@@ -15,7 +15,6 @@ from optuna.pruners import (
     SuccessiveHalvingPruner,
 )
 from optuna.storages import BaseStorage, get_storage
-from sqlalchemy.exc import SQLAlchemyError
 
 from span_hpo.integrations.optuna.claims import FINISHED, Claims, SurplusTrialError
 from span_hpo.integrations.optuna.journals import journal_storage
@@ -35,8 +34,13 @@ PRUNER_OF_NAME: dict[str, Callable[[], optuna.pruners.BasePruner]] = {
 }
 _PAUSE = 0.2  # seconds between two looks at the trials of other processes
 # Errors that Optuna raises for a damaged journal, whose lines it replays without a check.
-_DAMAGED = (ValueError, LookupError, TypeError, AttributeError, AssertionError)
-STORAGE_ERRORS = (OptunaError, SQLAlchemyError)
+_DAMAGED: tuple[type[Exception], ...] = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+)
 
 
 def as_storage(storage: Any) -> Any:
@@ -78,13 +82,31 @@ def _opened(storage: Any, *, mend: bool) -> Any:
         if "://" in str(storage):
             return get_storage(str(storage))
         return journal_storage(Path(storage), mend=mend)
-    except (*_DAMAGED, *STORAGE_ERRORS) as error:
+    except _DAMAGED + storage_errors() as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise ArgumentError(
             "storage",
             "must be the URL of a database, a journal of Optuna or a new file, got "
             f"{storage} ({reason}).",
         ) from error
+
+
+def storage_errors() -> tuple[type[Exception], ...]:
+    """Return the exceptions that storages of Optuna raise.
+
+    This imports SQLAlchemy, which takes longer than Optuna and is needed for databases only. An
+    ``except`` clause calls the function only if there is an exception.
+
+    Examples
+    --------
+    >>> from optuna.exceptions import DuplicatedStudyError
+    >>> from span_hpo.integrations.optuna import storage_errors
+    >>> issubclass(DuplicatedStudyError, storage_errors())
+    True
+    """
+    from sqlalchemy.exc import SQLAlchemyError
+
+    return (OptunaError, SQLAlchemyError)
 
 
 def trial_count(storage: Any, study_name: str) -> int:
@@ -332,7 +354,7 @@ def _run(
 def _of_the_storage(error: BaseException) -> BaseException:
     """Return the error of the storage that has led to another error, or else that error."""
     found: BaseException | None = error
-    while found is not None and not isinstance(found, (OSError, *STORAGE_ERRORS)):
+    while found is not None and not isinstance(found, (OSError, *storage_errors())):
         found = found.__context__
     return error if found is None else found
 

@@ -119,7 +119,7 @@ class OptunaEngine:
                 )
             if was_interrupted():
                 raise KeyboardInterrupt
-        except adapter.STORAGE_ERRORS as error:
+        except adapter.storage_errors() as error:
             raise OSError(
                 errno.EIO, f"the storage has failed ({_reason(error)})", self.place
             ) from error
@@ -132,7 +132,7 @@ class OptunaEngine:
             return 0
         try:
             return len(self._adapter().finished_trials(self._study))
-        except (OSError, *self._adapter().STORAGE_ERRORS):  # the storage does not answer any more
+        except (OSError, *self._adapter().storage_errors()):  # the storage does not answer any more
             return 0
 
     def _checked_budgets(self, objective: SpanObjective) -> Sequence[float]:

@@ -219,6 +219,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             max_iter=self.max_iter,
             solver=self.solver,
             memory_limit=self.memory_limit,
+            scaling=None if self.scaler_ is None else self.scale,
         )
         self.classes_ = self.objective_.data.classes.copy()
         self.best_params_ = self._searched_params()

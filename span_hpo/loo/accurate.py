@@ -51,14 +51,18 @@ class AccurateValue:
         """Whether the sign of the margin is proven, where 0 counts as negative."""
         return self.margin > self.accuracy or self.margin <= -self.accuracy
 
-    def allowing_for_kernel(self) -> "AccurateValue":
-        """Return the value with an accuracy that allows for the rounding of kernel values.
+    @property
+    def allowance(self) -> float:
+        """What the accuracy allows for the rounding of kernel values.
 
         Rounding can make the matrix slightly indefinite. The accuracy becomes worse because of it,
         but neither the proven sign nor the kind of the value changes.
         """
-        allowance = min(self.kernel_error, ACCURATE, abs(self.margin) / 2)
-        return AccurateValue(self.margin, max(self.accuracy, allowance))
+        return min(self.kernel_error, ACCURATE, abs(self.margin) / 2)
+
+    def allowing_for_kernel(self) -> "AccurateValue":
+        """Return the value with an accuracy that allows for the rounding of kernel values."""
+        return AccurateValue(self.margin, max(self.accuracy, self.allowance))
 
 
 def accurate_value(
@@ -75,7 +79,8 @@ def accurate_value(
     alpha
         Dual variables that are close to the solution without p, shape (l,).
     wanted
-        Accuracy to be reached in addition to a proof of the sign, in units of the margin.
+        Accuracy to be reached in addition to a proof of the sign, in units of the margin, if the
+        rounding of kernel values allows for it.
     """
     start = alpha.copy()
     start[p] = 0.0
@@ -85,7 +90,8 @@ def accurate_value(
         value = _value if point.inside.any() else _free_value
         found = value(problem, point, p)
         best = min(best, found, key=lambda value: value.accuracy)
-        if found.is_proven and found.accuracy <= wanted:
+        # Digits beyond those of the kernel values would not improve the accuracy.
+        if found.is_proven and found.accuracy <= max(wanted, found.allowance):
             break
     return best.allowing_for_kernel()
 
@@ -134,7 +140,9 @@ def _judged(
     """Return a value with its bounds; a class that depends on rounded last bits is not proven."""
     if margin:
         error += ONE_ROUNDING * abs(margin) + _UNDERFLOW
-    if are_short(problem.K.block(rows, rows_of(point.alpha))):
+    support = rows_of(point.alpha)
+    # One row is enough to see that kernel values are rounded.
+    if all(are_short(problem.K.block(part, support)) for part in (rows[:1], rows)):
         return AccurateValue(margin, error)
     error += float(kernel_rounding(point.roots[rows].max() * (point.alpha @ point.roots)))
     return AccurateValue(margin, error, with_kernel)

@@ -1,11 +1,14 @@
 """The methods that compute leave-one-out decision values."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 
 import numpy as np
 
 from span_hpo.errors import SolverError
+from span_hpo.kernels import ALL
 from span_hpo.loo.accurate import accurate_value
 from span_hpo.loo.elsewhere import values_elsewhere
 from span_hpo.loo.ends import proven_values
@@ -37,6 +40,7 @@ from span_hpo.solver import (
 
 _WANTED = 1e-6  # accuracy, in units of the margin, to which the ends of paths are improved
 _TWO_OF_EACH = 4  # the sum of l labels, -1 and +1, is at most l - 4 with two rows in each class
+_FEW_ROWS = 4  # number of rows that are not worth a search for equal ones
 _RESOLVED = 1e-9  # accuracy, in units of the margin, that a refit would not improve
 
 
@@ -241,9 +245,11 @@ def _follow_or_refit(
             proofs.put(unknown, follow_rows(solution, unknown, complete=to_end, threads=threads))
         except SolverError:
             check_definite(solution.problem.K)
-    for p in rows[~_is_settled(proofs, to_end)[rows]]:
-        if p in proofs.ends:
-            _enter_accurate(solution.problem, proofs, p, proofs.ends[p], _WANTED)
+    problem, left = solution.problem, rows[~_is_settled(proofs, to_end)[rows]]
+    for p, equal in _equal_rows(problem, left).items():
+        if p in proofs.ends and not _is_settled(proofs, to_end)[p]:
+            wanted = ACCURATE if proofs.proven[p] else _WANTED
+            _enter_accurate(problem, proofs, p, proofs.ends[p], wanted, equal)
     settled = _is_settled(proofs, to_end) | (proofs.accuracy <= _RESOLVED)
     return _refit(solution, proofs, rows[~settled[rows]], to_end=to_end)
 
@@ -256,11 +262,28 @@ def _is_settled(proofs: Proofs, to_end: bool) -> BoolArray:
 def _refit(solution: DualSolution, proofs: Proofs, rows: IndexArray, *, to_end: bool) -> IndexArray:
     """Refit without each of some rows, enter the results, and return the rows."""
     problem = solution.problem
-    for p in rows:
-        _enter_accurate(problem, proofs, p, alpha_without(solution, p), _RESOLVED)
+    for p, equal in _equal_rows(problem, rows).items():
+        if _is_settled(proofs, to_end)[p] or proofs.accuracy[p] <= _RESOLVED:
+            continue  # together with an equal row
+        _enter_accurate(problem, proofs, p, alpha_without(solution, p), _RESOLVED, equal)
         if not (_is_settled(proofs, to_end)[p] or proofs.accuracy[p] <= _RESOLVED):
             _solve_without(solution, proofs, p)
     return rows
+
+
+def _equal_rows(problem: Problem, rows: IndexArray) -> dict[int, IndexArray]:
+    """Return for each of some rows those of them with the same kernel values, label and cost.
+
+    Such rows can be exchanged for each other, so that they have the same leave-one-out value.
+    """
+    if len(rows) <= _FEW_ROWS:
+        return {int(p): np.array([p]) for p in rows}
+    groups = defaultdict(list)
+    for p in rows:
+        values = problem.K.block(np.array([p]), ALL)
+        groups[sha256(values.tobytes()).digest(), problem.y[p], problem.costs[p]].append(int(p))
+    group_of = {p: np.array(group) for group in groups.values() for p in group}
+    return {int(p): group_of[int(p)] for p in rows}
 
 
 def _solve_without(solution: DualSolution, proofs: Proofs, p: int) -> None:
@@ -271,19 +294,18 @@ def _solve_without(solution: DualSolution, proofs: Proofs, p: int) -> None:
     found = proven_values(refit, row)
     proofs.improve(row, found)
     if not _is_settled(proofs, to_end=True)[p]:
-        _enter_accurate(problem, proofs, p, refit.alpha, _WANTED)
+        _enter_accurate(problem, proofs, p, refit.alpha, _WANTED, row)
     if not (proofs.proven[p] or proofs.exact[p]):
         proofs.put(row, found)  # without a proof, the value of the refit is the most plausible one
 
 
 def _enter_accurate(
-    problem: Problem, proofs: Proofs, p: int, alpha: FloatArray, wanted: float
+    problem: Problem, proofs: Proofs, p: int, alpha: FloatArray, wanted: float, equal: IndexArray
 ) -> None:
-    """Compute the value of a row beyond double precision, and enter it if it is better."""
+    """Compute the value of a row beyond double precision, and enter it for all rows equal to it."""
     found = accurate_value(problem, p, alpha, wanted)
-    proofs.improve(
-        np.array([p]), Proofs.of_values(np.array([found.margin]), np.array([found.accuracy]))
-    )
+    margin, accuracy = np.full(len(equal), found.margin), np.full(len(equal), found.accuracy)
+    proofs.improve(equal, Proofs.of_values(margin, accuracy))
 
 
 def _proven_values(solution: DualSolution, proofs: Proofs) -> FloatArray:

@@ -35,7 +35,7 @@ def described(part: Any) -> Any:
 
 
 def described_losses(
-    data: Dataset, metrics: Sequence[Metric], weight: FloatArray
+    data: Dataset, metrics: Sequence[Metric], weight: FloatArray, scaling: str | None
 ) -> dict[str, Any]:
     """Return what losses are about in this version of the package, in a form for JSON."""
     from span_hpo import __version__  # the root, which imports this module
@@ -44,6 +44,7 @@ def described_losses(
         "version of span_hpo": __version__,
         "dual variables": "least sum of alpha^2 / C",
         "left out": "one row",
+        "scaling": scaling,
         **_described_data(data),
         "metrics": [metric.name for metric in metrics],
         **_described_weight(weight),

@@ -36,6 +36,7 @@ from span_hpo.space import Params, Space, checked_params, grid, merged_space, st
 from span_hpo.weighting import Weighting, bind_to, sample_costs, starts_of
 
 _logger = logging.getLogger(__name__)
+_DESCRIBED = ("loo_method", "solver", "kernel", "weighting")
 
 
 class SpanObjective:
@@ -74,6 +75,8 @@ class SpanObjective:
         Megabytes for kernel matrices, shared by all threads; by default a quarter of the machine's
         memory. If a matrix exceeds the limit, fits compute the blocks that they need from the
         features (kernels rbf, linear and poly).
+    scaling
+        Name of how `X` was scaled, for the `description`; the objective itself scales nothing.
 
     Attributes
     ----------
@@ -108,6 +111,7 @@ class SpanObjective:
         max_iter: int = DEFAULT_MAX_ITER,
         solver: str = "auto",
         memory_limit: float | None = None,
+        scaling: str | None = None,
     ) -> None:
         weighting = as_weighting(weighting)
         self.data = as_dataset(X, y, scores=scores, groups=groups)
@@ -125,6 +129,7 @@ class SpanObjective:
         )
         if memory_limit is not None:
             memory_limit = real("memory_limit", memory_limit, at_least=0)
+        self.scaling = scaling
         self._kernels = KernelCache(self.kernel, self.data.X, memory_limit)
         self._check_middle()
 
@@ -413,11 +418,8 @@ class SpanObjective:
     def description(self) -> dict[str, Any]:
         """Return what distinguishes this objective from others, in a form for JSON."""
         return {
-            **described_losses(self.data, self.metrics, self.metric_weight),
-            "loo_method": self.loo_method,
-            "solver": self.solver,
-            "kernel": described(self.kernel),
-            "weighting": described(self.weighting),
+            **described_losses(self.data, self.metrics, self.metric_weight, self.scaling),
+            **{name: described(getattr(self, name)) for name in _DESCRIBED},
             "parameters": sorted(self.space),
         }
 

@@ -18,10 +18,15 @@ from span_hpo.runtime.arrays import (
     weighted_mean,
 )
 from span_hpo.runtime.checks import LARGEST_WHOLE, ArgumentError, real, whole
-from span_hpo.runtime.compilation import compiled, interpreted, runs_machine_code
+from span_hpo.runtime.compilation import (
+    compiled,
+    interpreted,
+    load_compiled,
+    runs_machine_code,
+)
 from span_hpo.runtime.memo import Memo
 from span_hpo.runtime.printing import Printable, counted
-from span_hpo.runtime.threads import OneBlasThread, one_blas_thread
+from span_hpo.runtime.threads import OneBlasThread, blas_libraries, one_blas_thread
 
 __all__ = [
     "LARGEST_WHOLE",
@@ -36,11 +41,13 @@ __all__ = [
     "Printable",
     "accurate_dots",
     "are_short",
+    "blas_libraries",
     "compiled",
     "counted",
     "exact_dots",
     "exact_products",
     "interpreted",
+    "load_compiled",
     "one_blas_thread",
     "read_only",
     "real",

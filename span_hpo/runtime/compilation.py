@@ -5,7 +5,7 @@ import importlib
 import os
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import ModuleType
 from typing import ParamSpec, TypeVar
@@ -14,6 +14,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _SHARED = "span_hpo.runtime._memoryviews"  # module that all compiled ones import
+_marked: set[str] = set()  # compiled modules whose twins have been imported
 _interpreted = ContextVar(
     "interpreted", default=os.environ.get("SPAN_HPO_INTERPRETED", "0") not in ("", "0")
 )
@@ -36,14 +37,16 @@ def compiled(function: Callable[P, T]) -> Callable[P, T]:
     """Decorate the Python twin of a compiled function, which is called in its place.
 
     The compiled functions of ``package/module.py`` stand in ``package/_module.pyx``. They have the
-    same names and arguments, give the same answers, and release Python's lock. They are imported at
-    the first call. If they were not built, the twin runs.
+    same names and arguments, give the same answers, and release Python's lock. They are imported by
+    `load_compiled` or at the first call. If they were not built, the twin runs.
     """
+    package, _, name = function.__module__.rpartition(".")
+    of_module = f"{package}._{name}"
+    _marked.add(of_module)
 
     @functools.cache
     def machine_code() -> Callable[P, T] | None:
-        package, _, name = function.__module__.rpartition(".")
-        module = extension(f"{package}._{name}")
+        module = extension(of_module)
         return None if module is None else getattr(module, function.__name__)
 
     @functools.wraps(function)
@@ -52,6 +55,18 @@ def compiled(function: Callable[P, T]) -> Callable[P, T]:
         return (chosen or function)(*args, **kwargs)
 
     return call
+
+
+def load_compiled() -> None:
+    """Import the compiled modules, so that the first fit does not wait for them.
+
+    Modules that cannot be imported are left to their first use, which says so.
+    """
+    if _interpreted.get():
+        return
+    for name in sorted(_marked):
+        with suppress(ImportError, TypeError):
+            importlib.import_module(name)
 
 
 def runs_machine_code() -> bool:

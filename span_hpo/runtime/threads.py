@@ -60,7 +60,7 @@ class _Stays:
         """Limit BLAS to one thread, if it is not limited yet."""
         with self._lock:
             if self._count == 0:
-                before = [(library, library.num_threads) for library in _blas_libraries()]
+                before = [(library, library.num_threads) for library in blas_libraries()]
                 self._before = [entry for entry in before if entry[1] != 1]
                 _set_threads([(library, 1) for library, _ in self._before])
             self._count += 1
@@ -100,7 +100,7 @@ def _take_control() -> None:
 
 
 @functools.cache
-def _blas_libraries() -> list[Any]:
-    """Return the BLAS libraries of this process, which take milliseconds to find."""
+def blas_libraries() -> list[Any]:
+    """Return the BLAS libraries of this process, which take milliseconds to find at first."""
     found: list[Any] = threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers
     return found

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+pytest.importorskip("ray")  # which one of the benchmarks measures
 from benchmarks import __main__ as command_line
 from benchmarks import figures, tables
 from benchmarks.harness import runner

@@ -1,5 +1,8 @@
 """The tables of the README and the documentation."""
 
+import pytest
+
+pytest.importorskip("ray")  # which one of the benchmarks measures
 from benchmarks import tables
 
 

@@ -63,12 +63,14 @@ def test_samplers_and_pruners(capsys):
 
 
 def test_resume_refuses_another_objective(capsys):
-    """Losses of another metric or of other rows are not mixed with those of a study."""
+    """Losses of other metrics, scalings or rows are not mixed with those of a study."""
     command = ("tune", "rows.csv", "--target", "label", "--trials", 3, "--seed", 0)
     call(*command, capsys=capsys)
     more = ("--resume", "--trials", 5)
     error = call(*command, *more, "--metric", "auc", capsys=capsys, code=2)
     assert "metrics was ['error'], got ['auc']" in error
+    error = call(*command, *more, "--scale", "standard", capsys=capsys, code=2)
+    assert "scaling was 'minmax', got 'standard'" in error
     moons_table(130).to_csv("rows.csv", index=False)
     error = call(*command, *more, capsys=capsys, code=2)
     assert "rows was 120, got 130" in error

@@ -244,6 +244,32 @@ def test_budgets_storage_and_resume(tmp_path):
         one.study_._storage.remove_session()
 
 
+@pytest.mark.parametrize("kind", ["journal", "database"])
+def test_a_study_keeps_its_scaling(kind, tmp_path):
+    """A fit that scales its features in another way does not add trials to a study."""
+    X, y = two_moons(40)
+    X = (X - X.min(0)) / np.ptp(X, 0)  # "minmax" changes nothing
+    place = f"sqlite:///{tmp_path}/a.db" if kind == "database" else str(tmp_path / "a.journal")
+    settings = {"storage": place, "study_name": "moons", "random_state": 0}
+    first = SpanSVC(n_trials=2, **settings).fit(X, y)
+    for scale in ("standard", None):
+        with pytest.raises(ValueError, match=f"but scaling was 'minmax', got {scale!r}. Give the"):
+            SpanSVC(n_trials=4, scale=scale, **settings).fit(X, y)
+    again = SpanSVC(n_trials=4, **settings).fit(X, y)
+    assert len(again.study_.trials) == 4
+    for model in (first, again):
+        model.study_._storage.remove_session()
+
+
+def test_a_kernel_matrix_is_not_scaled():
+    """The description of an objective names a scaling only where features were scaled."""
+    X, y = two_moons(40)
+    model = SpanSVC("precomputed", UniformCost(1.0)).fit(rbf_kernel(X), y)
+    assert model.objective_.description()["scaling"] is None
+    scaled = SpanSVC(RBF(gamma=0.5), UniformCost(1.0)).fit(X, y)
+    assert scaled.objective_.description()["scaling"] == "minmax"
+
+
 def test_works_where_scikit_learn_estimators_do():
     """Pipeline, clone, pickle, joblib, cross_val_score and GridSearchCV."""
     X, y = two_moons(80)

@@ -141,3 +141,15 @@ def test_one_bit_of_a_cost_moves_a_free_offset_to_its_end(bits, margin):
 def test_zero_counts_as_negative(margin, accuracy, proven):
     """A margin at most 0 is an error, so that a bound of 0 proves one but no success."""
     assert AccurateValue(margin, accuracy).is_proven is proven
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_steps_are_spent_beyond_the_digits_of_the_kernel(seed):
+    """Where kernel values are rounded, a smaller goal does not give a better accuracy."""
+    problem = random_problem(seed, largest=10)
+    for p in np.flatnonzero(removable(problem)):
+        start = solve(problem.without(p)).alpha
+        rough, fine = (accurate_value(problem, p, start, wanted=goal) for goal in (1e-6, 1e-12))
+        assert rough.accuracy == pytest.approx(fine.accuracy, rel=0.01, abs=1e-6)
+        assert rough.margin == pytest.approx(fine.margin, abs=rough.accuracy + fine.accuracy)
+        assert rough.is_proven == fine.is_proven

@@ -8,6 +8,7 @@ from benchmarks.robustness.families import make
 from benchmarks.robustness.referee import exact_value
 from span_hpo import Problem, SolverError, free_squared_spans, leave_one_out, solve
 from span_hpo.kernels.blocks import KernelMatrix
+from span_hpo.loo import methods
 from span_hpo.loo.methods import METHODS
 from span_hpo.solver.pairwise import solve_pairs
 from tests.problems import (
@@ -16,6 +17,7 @@ from tests.problems import (
     mixed_norms_problem,
     moons_problem,
     random_problem,
+    rbf,
     symmetric_problem,
 )
 from tests.truth import refits, removable
@@ -518,3 +520,52 @@ def test_values_do_not_depend_on_certificates(seed):
         difference = np.abs(with_proofs.decision_values - without.decision_values)
         assert (difference <= 1e-6 * scale).all()
         assert with_proofs.n_undefined == without.n_undefined
+
+
+@pytest.fixture
+def accurate_rows(monkeypatch):
+    """Collect the rows whose values are computed beyond double precision."""
+    rows, real = [], methods.accurate_value
+
+    def noted(problem, p, *rest):
+        rows.append(p)
+        return real(problem, p, *rest)
+
+    monkeypatch.setattr(methods, "accurate_value", noted)
+    return rows
+
+
+@pytest.mark.parametrize("count", [8, 60])
+@pytest.mark.parametrize("complete", [False, True])
+def test_equal_rows_share_one_value_beyond_double_precision(count, complete, accurate_rows):
+    """Of equal rows with both classes in balance, one of each class is computed."""
+    y = np.tile([1.0, -1.0], count // 2)
+    problem = Problem(np.ones((count, count)), y, np.ones(count))
+    found = leave_one_out(solve(problem), "exact", complete=complete)
+    assert sorted(accurate_rows) == [0, 1]
+    assert found.certified.all()
+    # Without a row its own class is in the minority.
+    assert (y * found.decision_values <= 0).all()
+    for p, _, value in refits(problem):
+        assert found.decision_values[p] == pytest.approx(value, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_equal_rows_of_different_costs_or_labels_keep_their_own_values(seed):
+    """Where points are repeated with several costs and both labels, all values equal refits."""
+    generator = np.random.default_rng(seed)
+    X = generator.integers(0, 2, size=(40, 2)).astype(float)
+    y = np.where(np.arange(40) % 2, 1.0, -1.0)
+    problem = Problem(rbf(X, 1.0), y, generator.choice([0.5, 1.0, 2.0], 40))
+    solution = solve(problem)
+    found = leave_one_out(solution, "exact", complete=True)
+    brute_force = leave_one_out(solution, "refit")
+    certain = found.certified & brute_force.certified
+    assert certain.mean() > 0.9
+    wrong = (found.decision_values > 0) != (brute_force.decision_values > 0)
+    assert not wrong[certain].any()
+    both = found.exact & brute_force.exact
+    assert both.mean() > 0.9
+    error = np.abs(found.decision_values - brute_force.decision_values)[both]
+    assert (error <= (found.accuracy + brute_force.accuracy)[both]).all()
+    assert error.max() < 1e-6

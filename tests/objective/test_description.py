@@ -72,6 +72,7 @@ def test_an_object_of_ones_own_is_described_by_its_type():
         ({"kernel": RBF(gamma=2.0)}, "kernel was {'type': 'RBF', 'gamma': 1.0}, got"),
         ({"weighting": UniformCost(2.0)}, "weighting was {'type': 'UniformCost', 'C': 1.0}, got"),
         ({"kernel": RBF(np.float32(2))}, "kernel was {'type': 'RBF', 'gamma': 1.0}, got"),
+        ({"scaling": "standard"}, "scaling was None, got 'standard'"),
         ({"metric_weight": np.arange(40.0)}, "metric weights was None, got '19.5, 27.333'"),
     ],
 )

@@ -8,7 +8,14 @@ import pytest
 
 from span_hpo import leave_one_out, solve
 from span_hpo.runtime import compilation
-from tests.compiled import COMPILED_FILES, marked_functions, module_of, needs_compiled, twin_of
+from tests.compiled import (
+    COMPILED_FILES,
+    compiled_modules,
+    marked_functions,
+    module_of,
+    needs_compiled,
+    twin_of,
+)
 from tests.places import ROOT
 from tests.problems import moons_problem
 from tests.processes import ended
@@ -68,7 +75,7 @@ def test_machine_code_for_another_scipy_is_not_used():
 import importlib
 real = importlib.import_module
 def changed(name, *rest):
-    if name == "span_hpo.loo.path._segments":
+    if name == "span_hpo.loo.path._one_call":
         raise TypeError("C function scipy.linalg.cython_lapack.dgesv has wrong signature")
     return real(name, *rest)
 importlib.import_module = changed
@@ -83,7 +90,7 @@ def test_everything_works_without_the_compiled_core():
     """Without a compiled core the same classes are proven, and one line says what to do."""
     code = f"""
 import sys
-for name in {[module_of(path) for path in COMPILED_FILES]}:
+for name in {compiled_modules()}:
     sys.modules[name] = None
 {ERRORS}"""
     expected = repr(leave_one_out(solve(moons_problem(60, cost=10.0)), "exact").error)
@@ -106,12 +113,14 @@ def test_the_environment_forces_the_twins(setting, is_compiled):
     assert found.stdout.strip() == str(is_compiled)
 
 
-def test_compiled_modules_are_imported_when_they_are_needed():
-    """The import of the package does not wait for compiled modules."""
-    code = "import sys, span_hpo; print([name for name in sys.modules if name in {names}])"
-    names = {module_of(path) for path in COMPILED_FILES}
-    found = ended([sys.executable, "-c", code.replace("{names}", repr(names))], ROOT)
-    assert found.stdout.strip() == "[]"
+@pytest.mark.parametrize(("setting", "are_loaded"), [("0", True), ("1", False)])
+@needs_compiled
+def test_compiled_modules_are_imported_with_the_package(setting, are_loaded):
+    """The first fit does not wait for compiled modules; the twins do without them."""
+    names = set(compiled_modules())
+    code = f"import sys, span_hpo; print(len({names} & set(sys.modules)))"
+    found = ended([sys.executable, "-c", code], ROOT, SPAN_HPO_INTERPRETED=setting)
+    assert int(found.stdout) == (len(names) if are_loaded else 0)
 
 
 @pytest.mark.parametrize("path", FILES)

@@ -77,14 +77,14 @@ def followed_in_one_call(
     K = problem.K
     if not (isinstance(K, KernelMatrix) and runs_machine_code() and len(problem) <= _MOST_ROWS):
         return proofs
-    base = base_of(problem, state)
+    base_rows = base_of(problem, state)
 
     def follow(positions: IndexArray) -> None:
         margin, accuracy = followed(
             problem,
             K.values,
             state,
-            base,
+            base_rows,
             rows[positions],
             complete,
             largest_entry(K),
@@ -111,7 +111,7 @@ def followed(
     problem: Problem,
     K: FloatArray,
     state: PathState,
-    base: Base,
+    base_rows: Base,
     rows: IndexArray,
     complete: bool,
     largest: float,

@@ -1,6 +1,7 @@
 """Whole searches: studies, their storages, their defaults and their trials."""
 
 import datetime
+import sys
 import threading
 import time
 
@@ -22,7 +23,9 @@ from span_hpo.integrations.optuna.studies import (
     trial_count,
 )
 from span_hpo.search import PRUNERS, SAMPLERS
+from tests.places import ROOT
 from tests.problems import two_moons
+from tests.processes import ended
 
 
 @pytest.fixture(params=["journal", "sqlite"])
@@ -33,6 +36,23 @@ def storage(request, tmp_path):
 
 def params_of_trials(study):
     return [trial.params for trial in study.trials]
+
+
+@pytest.mark.parametrize(
+    ("storage", "is_needed"), [("None", False), ("'a.journal'", False), ("'sqlite:///a.db'", True)]
+)
+def test_only_databases_import_sqlalchemy(storage, is_needed, tmp_path):
+    """The first search of a process does not wait for a library that it does not need."""
+    code = f"""
+import os, sys
+os.chdir({str(tmp_path)!r})
+from sklearn.datasets import load_iris
+from span_hpo import SpanSVC
+SpanSVC(n_trials=2, storage={storage}, study_name="iris").fit(*load_iris(return_X_y=True))
+print("sqlalchemy" in sys.modules)
+"""
+    found = ended([sys.executable, "-c", code], ROOT)
+    assert found.stdout.strip() == str(is_needed), found.stderr
 
 
 def test_paths_become_journals(tmp_path):
