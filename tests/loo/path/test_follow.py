@@ -52,7 +52,7 @@ def disagreements(problem, **how):
                 found.append(f"{method}: wrong class")
             if complete and not loo.exact.all():
                 found.append(f"{method}: not complete")
-        if (loo.exact & (np.abs(margins - truth) > width)).any():
+        if (loo.exact & (np.abs(margins - truth) > np.maximum(width, loo.accuracy))).any():
             found.append(f"{method}, {complete}: wrong value")
         least, largest = np.mean(clear & (truth <= 0)), np.mean(~clear | (truth <= 0))
         if loo.error_bounds[0] > largest + 1e-12 or loo.error_bounds[1] < least - 1e-12:
