@@ -37,6 +37,7 @@ LAYOUT = {
         "extended",
         "optimal_face",
         "merged_rows",
+        "reduced",
         "libsvm_fit",
         "fit",
         "pairwise",

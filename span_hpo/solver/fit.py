@@ -9,32 +9,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from span_hpo.data import not_negative
 from span_hpo.errors import SolverError
 from span_hpo.kernels import KernelBlocks, KernelMatrix, is_held, kernel_product, largest_entry
 from span_hpo.runtime import (
     FloatArray,
-    IndexArray,
     one_blas_thread,
     read_only,
     real,
-    rows_of,
     runs_machine_code,
 )
 from span_hpo.solver.active_set import DualPoint, polished
 from span_hpo.solver.extended import ExtendedPoint
 from span_hpo.solver.libsvm_fit import checked_max_iter, libsvm_alpha
-from span_hpo.solver.merged_rows import MergedRows, merged_rows
 from span_hpo.solver.one_call import fitted as fitted_in_one_call
 from span_hpo.solver.optimal_face import reported_alpha
 from span_hpo.solver.problem import DualSolution, Problem, kinds_of_support
+from span_hpo.solver.reduced import ReducedProblem, Start
 from span_hpo.solver.rounding import dot_rounding
 from span_hpo.solver.smo import smo_point
 
 AUTO, LIBSVM, SMO = SOLVERS = ("auto", "libsvm", "smo")
 DEFAULT_TOL = 1e-3  # LIBSVM's default, in units of the margin
 DEFAULT_MAX_ITER = 1_000_000
-_KEPT_SHARE = 0.9  # if at most this share of the rows has a positive cost, the others are left out
 _CLEAN_GAP = 1e-9  # gap between the limits of the offset that needs no second look
 _STEPS = 200  # largest number of steps beyond double precision
 _MOST_PRODUCTS = 20_000_000  # number of exact products to give up after
@@ -42,7 +38,6 @@ _MOST_ROWS = 2000  # largest number of rows for which such steps are worth their
 _MOST_ROWS_IN_ONE_CALL = 4096  # largest number of rows for which one call is worthwhile
 _TOL_IN_ONE_CALL = 3e-3  # tolerance from which on its rounds take less time than pairwise steps
 _PLAIN_KERNEL = 1e-150, 1e150  # kernel values for which pairwise steps do not overflow
-_AT_COST = 1 - 1e-12  # share of a cost from which on a dual variable begins at the cost
 
 
 class _Task(NamedTuple):
@@ -53,7 +48,7 @@ class _Task(NamedTuple):
     costs: FloatArray
     tol: float
     max_iter: int
-    start: tuple[FloatArray, FloatArray] | None
+    start: Start | None
 
 
 @one_blas_thread
@@ -130,56 +125,30 @@ def solve(
             "`solver` must be 'auto' or 'libsvm' if the kernel matrix is not held in memory, got "
             "'smo'. Raise `memory_limit` to hold it."
         )
-    merged = merged_rows(problem) if polish and solver != LIBSVM else None
-    whole = problem
-    if merged is not None:
-        whole = Problem.of_checked(problem.K, problem.y, merged.costs)
-    kept = rows_of(whole.costs)
-    # Rows with cost 0 never move. It takes less time to keep a few than to copy the matrix.
-    fitted = whole if len(kept) > _KEPT_SHARE * len(whole) else whole.take(kept)
-    # The class of the first row counts as +1, so that swapped classes give the same last bits.
-    sign = float(problem.y[kept[0]])
-    begin = None if start is None else _start(start, whole, merged)
-    if begin is not None:
-        begin = begin[0], sign * begin[1]
-        if fitted is not whole:
-            begin = begin[0][kept], begin[1][kept]
-    task = _Task(fitted.K, sign * fitted.y, fitted.costs, tol, max_iter, begin)
+    reduced = ReducedProblem.of(problem, merge=polish and solver != LIBSVM)
+    fitted = reduced.fitted
+    y, begin = reduced.sign * fitted.y, reduced.start(start)
+    task = _Task(fitted.K, y, fitted.costs, tol, max_iter, begin)
     point, used, converged = _fitted(task, solver, polish)
-    b = sign * point.offset
-    alpha, reported, F, spans = point.alpha, point.alpha, sign * point.F, point.spans
-    gram = point.gram
-    if polish:
-        reported = reported_alpha(point)
-        spans = spans if reported is alpha else None
-    if fitted is not whole:
-        alpha, reported = (_among(len(whole), kept, part) for part in (alpha, reported))
-        F = kernel_product(whole.K, whole.y * alpha)
-        spans = None if spans is None else _among(len(whole), kept, spans)
-    if merged is not None:
-        spans = None if spans is None else merged.spans(spans, reported)
-        shared = merged.shared(alpha)
-        reported = shared if reported is alpha else merged.shared(reported)
-        alpha, is_known = merged.basic(alpha, shared)
-        gram = gram if is_known else None
-    in_bound, bounded = kinds_of_support(alpha, problem.costs)
-    is_basic = reported is alpha
+    answer = reduced.answer(point, reported_alpha(point) if polish else point.alpha)
+    b, is_basic = reduced.sign * point.offset, answer.reported is answer.alpha
+    in_bound, bounded = kinds_of_support(answer.alpha, problem.costs)
     solution = DualSolution(
         problem=problem,
-        alpha=read_only(alpha),
+        alpha=read_only(answer.alpha),
         b=b,
-        decision_values=read_only(F + b),
+        decision_values=read_only(answer.F + b),
         in_bound=in_bound,
         bounded=bounded,
         converged=converged,
         tol=tol,
         max_iter=max_iter,
         solver=used,
-        known_gram=gram,
-        known_spans=spans if is_basic else None,
+        known_gram=answer.gram,
+        known_spans=answer.spans if is_basic else None,
     )
     if not is_basic:
-        solution = solution.with_alpha(reported, spans)
+        solution = solution.with_alpha(answer.reported, answer.spans)
     if not solution.converged:
         warnings.warn(
             f"The fit ended with a KKT violation of {solution.kkt_violation():.2g} (`tol` = "
@@ -210,65 +179,11 @@ def solution_of(problem: Problem, point: DualPoint, like: DualSolution) -> DualS
     )
 
 
-def _among(count: int, rows: IndexArray, values: FloatArray) -> FloatArray:
-    """Return an array of zeros with values in the given rows."""
-    everywhere = np.zeros(count)
-    everywhere[rows] = values
-    return everywhere
-
-
 def as_solver(solver: str) -> str:
     """Return the name of a solver after checking it."""
     if solver not in SOLVERS:
         raise ValueError(f"`solver` must be one of {list(SOLVERS)}, got {solver!r}.")
     return solver
-
-
-def _start(
-    start: Any, problem: Problem, merged: MergedRows | None
-) -> tuple[FloatArray, FloatArray] | None:
-    """Return a feasible ``alpha`` and its ``K (y alpha)`` to begin at, or None to begin at zero.
-
-    It is the multiple of the given dual variables that lies in the box and has the largest dual
-    value. If all costs grow by the same factor, bounded rows then stay bounded.
-    """
-    K, y, costs = problem.K, problem.y, problem.costs
-    F = None
-    if isinstance(start, DualSolution):
-        if len(start.problem) != len(problem):
-            raise ValueError(
-                f"`start` must be the solution of a problem with {len(problem)} rows, got one with "
-                f"{len(start.problem)}."
-            )
-        alpha, other = start.alpha, start.problem
-        if other.K is K and (other.y is y or np.array_equal(other.y, y)):
-            F = start.decision_values - start.b
-    else:
-        alpha = not_negative(start, "start", len(problem))
-    if merged is not None:
-        alpha = merged.gathered(alpha)
-    if F is None:
-        alpha = _balanced(np.minimum(alpha, costs), y)
-        F = kernel_product(K, y * alpha)
-    linear, square, support = float(alpha.sum()), float(alpha @ (y * F)), rows_of(alpha)
-    if not len(support):
-        return None
-    factor = float((costs[support] / alpha[support]).min())
-    if square > 0:
-        factor = min(factor, linear / square)
-    if not 0 < factor < np.inf or not np.isfinite(square):
-        return None
-    alpha = np.minimum(factor * alpha, costs)
-    return np.where(alpha >= _AT_COST * costs, costs, alpha), factor * F
-
-
-def _balanced(alpha: FloatArray, y: FloatArray) -> FloatArray:
-    """Return dual variables of which those of the class with the larger sum are scaled down."""
-    positive, negative = float(alpha[y > 0].sum()), float(alpha[y < 0].sum())
-    heavy, light = max(positive, negative), min(positive, negative)
-    if heavy == light:
-        return alpha
-    return np.where((y > 0) == (positive > negative), alpha * (light / heavy), alpha)
 
 
 def _fitted(task: _Task, solver: str, polish: bool) -> tuple[DualPoint, str, bool]:
