@@ -67,7 +67,7 @@ def test_a_start_is_scaled_and_balanced():
     assert reduced.start(None) is None
     assert reduced.start(np.zeros(40)) is None
     alpha, F = reduced.start(np.arange(40.0))
-    assert (0 <= alpha).all()
+    assert (alpha >= 0).all()
     assert (alpha <= problem.costs).all()
     assert problem.y @ alpha == pytest.approx(0.0, abs=1e-12)
     expected = reduced.sign * (problem.K.values @ (problem.y * alpha))
