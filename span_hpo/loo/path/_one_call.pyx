@@ -68,6 +68,7 @@ cdef struct Base:
     double R  # largest root in the base
     double largest_root  # of all rows
     double radius  # largest distance in the base
+    bint is_definite  # no squared distance is negative by more than rounding
     # The columns that are known, stored one after the other, and their error sizes.
     double* columns
     double* spreads

@@ -16,12 +16,15 @@ cdef double sharp_error(Base* base, const Path* path, State* now) noexcept nogil
     have margin 1, remain inside their boxes, and no other row comes to the wrong side of its
     margin, then the result is the solution. The change is at most ``|g_A| / mu`` for the curvature
     mu of A, and the weight vector moves by at most ``|g_A| / sqrt(mu)``. The error is infinite if
-    this cannot be shown.
+    this cannot be shown. It is infinite, too, if the kernel matrix is slightly indefinite, because
+    other points may then satisfy all conditions as well, with other margins.
     """
     cdef Py_ssize_t[MOST_JOINED] joined
     cdef Py_ssize_t t, m = 0
     cdef double mu, squares = 0.0, level = 0.0, room = INFINITY, size, length, widest = 0.0
     cdef bint any_inside = False
+    if not base.is_definite:
+        return INFINITY
     for t in range(base.n, base.width):
         if t != now.p and is_free(base, now, t):
             if m == MOST_JOINED or path.kind[t] != IN_BOUND or base.slot[t] < 0:

@@ -88,6 +88,7 @@ cdef Tableau prepared(problem, K, state, base_rows, double largest):
     cdef double[:, ::1] of_others = distances
     cdef double limit = INDEFINITE * max(largest, fabs(gram.mean) + gram.scale)
     cdef bint is_definite
+    base.is_definite = True
     if m:
         with nogil:
             is_definite = enter_distances(
@@ -123,12 +124,13 @@ cdef bint enter_distances(
 
     These are the mean kernel value with the base, ``G_OO``, the squared distance from the hull of
     the base, and how far paths must reach to change the kind of a row. The result is whether no
-    squared distance is clearly negative.
+    squared distance is clearly negative. `base.is_definite` says whether all of them are at least 0
+    up to their rounding.
     """
     cdef Py_ssize_t i, o, n = base.n, l = base.l
     cdef const double* row
     cdef double* z
-    cdef double total, square, mean = base.mean
+    cdef double total, square, mean = base.mean, rounding
     cdef int size = n
     for o in range(m):
         row, z, total = base.K + other[o] * l, Z + o * n, 0.0
@@ -145,6 +147,9 @@ cdef bint enter_distances(
         square = found[m + o] - ddot(&size, Z + o * n, &ONE, Z + o * n, &ONE)
         if square < -limit:
             return False
+        rounding = fabs(base.K[other[o] * (l + 1)]) + 2 * fabs(found[o]) + fabs(mean)
+        if square < -RESIDUAL * (n + FEW) * UNIT_ROUNDING * rounding:
+            base.is_definite = False
         square = max(square, 0.0)
         found[2 * m + o] = square
         total = sqrt(max(square + HULL_CHANGES / n * found[m + o], LEAST_SQUARE))
