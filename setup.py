@@ -17,6 +17,7 @@ DIRECTIVES = {
     "wraparound": False,
     "initializedcheck": False,
     "cdivision": True,
+    "freethreading_compatible": True,  # variables of modules are set at import and only read later
 }
 
 
