@@ -81,7 +81,7 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
         "certified": lambda: objective.evaluate(params),
         "svc_fit": lambda: svc.fit(X, y),
     }
-    least = cpu_milliseconds(tasks, repeats=4)
+    least = cpu_milliseconds(tasks, repeats=10)
     return {
         "seed": _SEED,
         "C_pos": C_pos,
