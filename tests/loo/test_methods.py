@@ -1,3 +1,4 @@
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -569,3 +570,27 @@ def test_equal_rows_of_different_costs_or_labels_keep_their_own_values(seed):
     error = np.abs(found.decision_values - brute_force.decision_values)[both]
     assert (error <= (found.accuracy + brute_force.accuracy)[both]).all()
     assert error.max() < 1e-6
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_threads_give_the_values_of_one(method):
+    """Fits in four threads, and values in four threads that share one fit, keep every bit."""
+
+    def values_of(solution):
+        loo = leave_one_out(solution, method)
+        return solution.alpha, loo.decision_values, loo.accuracy, loo.certified
+
+    def fitted(problem):
+        return values_of(solve(problem))
+
+    problems = [moons_problem(40, cost=10.0, seed=seed) for seed in range(8)]
+    problems += [random_problem(seed) for seed in range(8)]
+    alone = [fitted(problem) for problem in problems]
+    shared = [solve(problem) for problem in problems]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(fitted, problems))
+        of_shared = list(pool.map(values_of, [solution for solution in shared for _ in range(4)]))
+    for one, other in zip(alone, together, strict=True):
+        assert all(map(np.array_equal, one, other))
+    for index, other in enumerate(of_shared):
+        assert all(map(np.array_equal, alone[index // 4], other))

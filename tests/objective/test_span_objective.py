@@ -256,10 +256,11 @@ def test_user_code_cannot_change_the_objective():
         np.testing.assert_array_equal(objective.data.X, X)
 
 
-def test_threads_share_one_objective():
+@pytest.mark.parametrize("method", ["span", "exact"])
+def test_threads_share_one_objective(method):
     """Evaluations in four threads give the numbers of one."""
     X, labels = moons(100)
-    objective = SpanObjective(X, labels, metric="hinge")
+    objective = SpanObjective(X, labels, metric="hinge", loo_method=method)
     trials = [{"gamma": 2.0 ** (k % 3), "C_no": 1.0, "C_yes": 2.0**k} for k in range(12)]
     expected = [objective(params) for params in trials]
     fresh = pickle.loads(pickle.dumps(objective))

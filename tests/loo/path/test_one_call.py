@@ -6,6 +6,7 @@ from span_hpo.loo.path.one_call import followed_in_one_call
 from span_hpo.loo.path.tableau import PathState
 from span_hpo.loo.proofs import Proofs
 from span_hpo.runtime import interpreted
+from tests.compiled import needs_compiled
 from tests.problems import moons_problem, random_problem, rbf, two_moons
 from tests.truth import boundary_width, refitted_margins, removable
 
@@ -45,6 +46,7 @@ def test_proofs_agree_with_refits(seed, complete):
     check_proofs(problem, proofs, rows, solution)
 
 
+@needs_compiled
 @pytest.mark.parametrize("cost", [1.0, 30.0, 1000.0])
 @pytest.mark.parametrize("gamma", [0.3, 3.0, 100.0])
 def test_no_row_is_left_open_on_ordinary_problems(cost, gamma):
@@ -60,6 +62,7 @@ def test_no_row_is_left_open_on_ordinary_problems(cost, gamma):
             assert np.median(proofs.accuracy) <= 1e-4
 
 
+@needs_compiled
 def test_equal_rows_do_not_spoil_the_accuracy():
     """A zero row that equals an in-bound row is always on its margin, which says nothing."""
     X, y = two_moons(60)
