@@ -81,6 +81,7 @@ LAYOUT = {
         "libsvm_text",
         "model_json",
         "encoding",
+        "targets",
         "samples",
         "predictor",
     ],

@@ -84,6 +84,7 @@ def samples_of(settings: RowSettings) -> Samples:
         group=settings.group,
         drop=settings.drop,
         category=settings.category,
+        classify=settings.classify,
     )
 
 

@@ -27,6 +27,7 @@ MOST_REFITS = 1000  # largest number of rows for which refits are made by defaul
 LIBRARY_ARGUMENTS = frozenset(
     {
         *("target", "score", "group", "drop", "category"),  # columns of a table
+        "classify",
         *("gamma", "degree", "coef0", "A", "B", "tau"),  # hyperparameters
         *("budgets", "storage", "folds"),
     }
@@ -43,6 +44,7 @@ class RowSettings:
     group: str | None
     drop: tuple[str, ...]
     category: tuple[str, ...]
+    classify: bool
     scale: str | None
 
 
@@ -190,6 +192,11 @@ row_options = _gathered(
         metavar="COLUMN",
         multiple=True,
         help="Column of numbers that are categories. Can be repeated; text needs no option.",
+    ),
+    click.option(
+        "--classify",
+        is_flag=True,
+        help="Accept a target that looks like a quantity, and more than 100 classes.",
     ),
     click.option(
         "--scale",

@@ -12,10 +12,9 @@ from span_hpo.io.encoding import Encoding, fitted_column
 from span_hpo.io.libsvm_text import read_libsvm
 from span_hpo.io.numbering import Numbering, on_used_columns
 from span_hpo.io.table_files import file_format, read_table
-from span_hpo.io.tables import Table, listed, shown_cell
+from span_hpo.io.tables import Table, listed
+from span_hpo.io.targets import checked_labels
 from span_hpo.runtime import ArgumentError, Array, FloatArray
-
-_MOST_CLASSES = 100  # largest number of classes among the labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +63,7 @@ def read_samples(
     group: str | None = None,
     drop: Sequence[str] = (),
     category: Sequence[str] = (),
+    classify: bool = False,
 ) -> Samples:
     """Read training rows from a file.
 
@@ -80,6 +80,8 @@ def read_samples(
         Names of columns that are not used.
     category
         Names of columns that hold categories even if these look like numbers.
+    classify
+        Accept labels that look like a quantity, and any number of classes.
 
     Returns
     -------
@@ -99,7 +101,7 @@ def read_samples(
     }
     if file_format(path) == "libsvm":
         _check_no_roles(roles)
-        return _numbered_samples(path)
+        return _numbered_samples(path, classify)
     table = read_table(path)
     if target is None:
         raise ArgumentError(
@@ -108,7 +110,8 @@ def read_samples(
     _check_roles(table, roles)
     other = dict.fromkeys(name for name in (target, score, group, *drop) if name is not None)
     categories = set(category)
-    y = _checked_labels(table.labels(target), f"column {target!r} of {table.source}")
+    what = f"column {target!r} of {table.source}"
+    y = checked_labels(table.labels(target), what, classify=classify)
     features = [
         fitted_column(table, name, name in categories)
         for name in table.columns
@@ -129,10 +132,10 @@ def read_samples(
     )
 
 
-def _numbered_samples(path: str | Path) -> Samples:
+def _numbered_samples(path: str | Path, classify: bool) -> Samples:
     """Read training rows in LIBSVM's format, without columns for features that no row uses."""
     X, y = read_libsvm(path)
-    labels = _checked_labels(y, f"labels of {path}")
+    labels = checked_labels(y, f"the labels of {path}", classify=classify)
     if not sparse.issparse(X):
         return Samples(X, labels)
     (used,), features = on_used_columns(X)
@@ -180,13 +183,3 @@ def _unit_score(table: Table, name: str) -> FloatArray:
             f"{table.place(row, name)} must be a score in [0, 1], got {scores[row]:g}."
         )
     return scores
-
-
-def _checked_labels(labels: Array, what: str) -> Array:
-    classes = np.unique(labels)
-    if not 2 <= len(classes) <= _MOST_CLASSES:
-        raise ValueError(
-            f"{what} must hold from 2 to {_MOST_CLASSES} classes, got {len(classes)}, the first of "
-            f"which is {shown_cell(classes.tolist()[0])}."
-        )
-    return labels

@@ -274,3 +274,20 @@ def test_damaged_files(kind, tmp_path, capsys):
                 before.pop(tmp_path / damaged)
             assert after == before
     assert codes.count(2) >= 20
+
+
+@pytest.mark.filterwarnings("always")  # the program prints warnings
+def test_quantities_are_refused_unless_insisted(capsys):
+    """A column of numbers is no target, and with --classify its many classes are counted."""
+    frame = moons_table(60)
+    frame["size"] = np.arange(60) // 2
+    frame.to_csv("sizes.csv", index=False)
+    command = ("loo", "sizes.csv", "--target", "size", "--no-refit", "--drop", "label")
+    error = call(*command, capsys=capsys, code=2)
+    assert "got 30 different numbers from 0 to 29 in 60 rows, which look like a quantity" in error
+    assert error.endswith("or use --classify if each number is a class.\n")
+    with pytest.raises(SystemExit):
+        main([*command, "--classify", "--json"])
+    printed = capsys.readouterr()
+    assert "Warning: column 'size' of sizes.csv holds 30 classes, from 2 rows of 0" in printed.err
+    assert json.loads(printed.out)["rows"] == 60

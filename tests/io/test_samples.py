@@ -37,11 +37,11 @@ BAD_CSV = {
     "no header": (CSV.partition("\n")[2].replace("Ulm", "1"), {}, "one of '31', '1'"),
     "numbers for names": ("1,2\n3,4\n", {"target": "1"}, "must name the columns, got numbers"),
     "two of a name": ("a,a,label\n1,2,3\n", {}, "different names, got 'a' twice"),
-    "one class": (CSV.replace("no", "yes"), {}, "from 2 to 100 classes, got 1"),
+    "one class": (CSV.replace("no", "yes"), {}, "must hold two classes or more, got only 'yes'"),
     "regression": (
         "a,label\n" + "".join(f"{i},{i / 7}\n" for i in range(150)),
         {},
-        "from 2 to 100 classes, got 150",
+        "got 150 different numbers from 0 to 21.2857 in 150 rows, which look like a quantity",
     ),
     "names": (
         "a,label\n" + "".join(f"x{i},{i % 2}\n" for i in range(150)),
@@ -105,3 +105,11 @@ def test_features_that_no_row_uses_have_no_column(tmp_path):
     np.testing.assert_array_equal(samples.X.toarray(), [[1, 0, 2], [0, 1, 0], [3, 0, 0]])
     file.write_text("1 1:1 2:2\n-1 1:3\n")
     assert (read_samples(file).numbering, read_samples(file).n_features) == (None, 2)
+
+
+def test_many_classes_are_counted(tmp_path):
+    """Text labels of more than 20 classes are read with a warning."""
+    file = tmp_path / "rows.csv"
+    file.write_text("a,label\n" + "".join(f"{i},c{i % 25}\n" for i in range(60)))
+    with pytest.warns(UserWarning, match=r"column 'label' of .* holds 25 classes, from 2 rows of"):
+        assert len(set(read_samples(file, target="label").y)) == 25
