@@ -77,6 +77,7 @@ LAYOUT = {
         "numbering",
         "scaling",
         "tables",
+        "dialects",
         "table_files",
         "libsvm_text",
         "model_json",

@@ -1,5 +1,6 @@
 """Read training rows from files: features, labels, scores and groups."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,13 +9,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from span_hpo.io.encoding import Encoding, fitted_column
+from span_hpo.io.dialects import HEADER_MISSING, Dialect
+from span_hpo.io.encoding import Encoding, as_impute, check_not_empty, learned_encoding
 from span_hpo.io.libsvm_text import read_libsvm
 from span_hpo.io.numbering import Numbering, on_used_columns
-from span_hpo.io.table_files import file_format, read_table
+from span_hpo.io.table_files import check_no_dialect, file_format, read_table
 from span_hpo.io.tables import Table, listed
 from span_hpo.io.targets import checked_labels
-from span_hpo.runtime import ArgumentError, Array, FloatArray
+from span_hpo.runtime import ArgumentError, Array, FloatArray, rows_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,8 @@ class Samples:
         Line number of each row in a CSV file, or None.
     numbering
         Which of many numbered features have a column in `X`, or None if all of them have.
+    n_dropped
+        Number of rows that were left out because of missing values.
     """
 
     X: Any
@@ -47,6 +51,7 @@ class Samples:
     columns: Encoding | None = None
     lines: Sequence[int] | None = None
     numbering: Numbering | None = None
+    n_dropped: int = 0
 
     @property
     def n_features(self) -> int:
@@ -63,7 +68,10 @@ def read_samples(
     group: str | None = None,
     drop: Sequence[str] = (),
     category: Sequence[str] = (),
+    impute: str | None = None,
+    drop_rows: bool = False,
     classify: bool = False,
+    dialect: Dialect | None = None,
 ) -> Samples:
     """Read training rows from a file.
 
@@ -80,8 +88,15 @@ def read_samples(
         Names of columns that are not used.
     category
         Names of columns that hold categories even if these look like numbers.
+    impute
+        How missing features are filled in; see `learned_encoding`.
+    drop_rows
+        Leave out rows with missing values: without a label, a score or a group, and, unless
+        `impute` fills them in, without a feature.
     classify
         Accept labels that look like a quantity, and any number of classes.
+    dialect
+        How a CSV file writes the table, if it is unusual.
 
     Returns
     -------
@@ -89,9 +104,10 @@ def read_samples(
 
     Raises
     ------
-    ValueError, TypeError, OSError, ImportError
+    ValueError, OSError, ImportError
         If the file cannot be read, or lacks a column that is named.
     """
+    dialect = dialect or Dialect()
     roles = {
         "target": [] if target is None else [target],
         "score": [] if score is None else [score],
@@ -101,27 +117,32 @@ def read_samples(
     }
     if file_format(path) == "libsvm":
         _check_no_roles(roles)
+        _check_nothing_missing(impute, drop_rows)
+        check_no_dialect(dialect, "a file in LIBSVM's format")
         return _numbered_samples(path, classify)
-    table = read_table(path)
+    table = read_table(path, dialect)
     if target is None:
         raise ArgumentError(
-            "target", f"must name the column with the labels, one of {listed(table.columns)}."
+            "target",
+            f"must name the column with the labels, one of {listed(table.columns)}"
+            f"{HEADER_MISSING if table.headless else ''}.",
         )
     _check_roles(table, roles)
-    other = dict.fromkeys(name for name in (target, score, group, *drop) if name is not None)
-    categories = set(category)
+    special = [name for name in (target, score, group) if name is not None]
+    other = {*special, *drop}
+    features = [name for name in table.columns if name not in other]
+    if not features:
+        raise _no_features(table, [name for name in table.columns if name in other])
+    table, n_dropped = _complete(table, special, features, as_impute(impute), drop_rows)
+    columns = learned_encoding(table, features, target=target, category=category, impute=impute)
     what = f"column {target!r} of {table.source}"
     y = checked_labels(table.labels(target), what, classify=classify)
-    features = [
-        fitted_column(table, name, name in categories)
-        for name in table.columns
-        if name not in other
-    ]
-    if not features:
-        raise ValueError(
-            f"{table.source} must have a column for features, got only {listed(other)}."
+    if table.headless:
+        warnings.warn(
+            f"the first line of {table.source} looks like data, got {listed(table.columns)}"
+            f"{HEADER_MISSING}. If so, add a line with the names of the columns.",
+            stacklevel=2,
         )
-    columns = Encoding(target, tuple(features))
     return Samples(
         columns.encoded(table),
         y,
@@ -129,7 +150,79 @@ def read_samples(
         None if group is None else np.array(table.texts(group), dtype=object),
         columns,
         table.lines,
+        n_dropped=n_dropped,
     )
+
+
+def _no_features(table: Table, names: Sequence[str]) -> ValueError:
+    """Return the error about a table without features, which may have another delimiter."""
+    fault = f"{table.source} must have a column for features, got only {listed(names)}."
+    if table.lines is None or len(table.columns) > 1:
+        return ValueError(fault)
+    return ArgumentError(
+        "delimiter", "if it is unusual.", f"{fault} Give the character between cells in"
+    )
+
+
+def _complete(
+    table: Table,
+    special: Sequence[str],
+    features: Sequence[str],
+    impute: str | None,
+    drop_rows: bool,
+) -> tuple[Table, int]:
+    """Return the rows that can be used, and the number of the others, which are left out.
+
+    Parameters
+    ----------
+    table
+        All rows.
+    special
+        Columns with labels, scores and groups, which nothing can fill in.
+    features
+        Columns that are used as features.
+    impute, drop_rows
+        What is done about missing values; see `read_samples`.
+    """
+    counts = table.missing_counts(special)
+    if not drop_rows:
+        if counts:  # the error about features may name more columns
+            all_counts = table.missing_counts([*special, *([] if impute else features)])
+            also = ", and fill in features with `impute`" if len(all_counts) > len(counts) else ""
+            raise ArgumentError(
+                "drop_rows",
+                f"to leave these rows out{also}.",
+                f"{table.source} must have a value in every cell, got none in "
+                f"{table.about_missing(all_counts)}. Use",
+            )
+        return table, 0
+    counts = table.missing_counts([*special, *([] if impute else features)])
+    check_not_empty(table, counts)
+    missing = np.zeros(len(table), dtype=bool)
+    for name in counts:
+        missing |= table.missing(name)
+    if missing.all():
+        raise ArgumentError(
+            "impute",
+            "instead of `drop_rows`.",
+            f"{table.source} must have a row without missing values, got none of {len(table)}: "
+            f"values are missing in {table.about_missing(counts)}. Use",
+        )
+    if not counts:
+        return table, 0
+    return table.take(rows_of(~missing)), int(np.count_nonzero(missing))
+
+
+def _check_nothing_missing(impute: str | None, drop_rows: bool) -> None:
+    """Raise if missing values are to be handled in a file that has none."""
+    given: dict[str, Any] = {"impute": impute, "drop_rows": drop_rows or None}
+    for argument, value in given.items():
+        if value is not None:
+            raise ArgumentError(
+                argument,
+                "must not be given for a file in LIBSVM's format, in which features that are not "
+                f"written are 0, got {value!r}.",
+            )
 
 
 def _numbered_samples(path: str | Path, classify: bool) -> Samples:
@@ -163,7 +256,7 @@ def _check_roles(table: Table, roles: Mapping[str, Sequence[str]]) -> None:
             raise ArgumentError(
                 argument,
                 f"must be a column of {table.source}, one of {listed(table.columns)}, got "
-                f"{unknown[0]!r}.",
+                f"{unknown[0]!r}{HEADER_MISSING if table.headless else ''}.",
             )
     if "" in table.columns and "" not in roles["drop"]:
         raise ArgumentError(

@@ -1,23 +1,28 @@
 """Read tables from CSV and Parquet files."""
 
 import csv
-import math
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
-from span_hpo.io.tables import Table, listed, number_of
+from span_hpo.io.dialects import (
+    HEADER_MISSING,
+    Dialect,
+    check_names,
+    is_number,
+    looks_like_data,
+    wrong_encoding,
+)
+from span_hpo.io.tables import Table, check_different
 from span_hpo.io.unpacking import check_unpacked, is_compressed, opened
-from span_hpo.runtime import Array
+from span_hpo.runtime import ArgumentError, Array
 
 _SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
-_DELIMITERS = ",;\t|"
 _EMPTY_LINES = frozenset({"\n", "\r\n", "\r"})
 _MOST_EMPTY = 10**6  # empty lines that a text file may have, which are skipped
 _ROWS_AT_ONCE = 1000  # rows of a text file that are held as lists, which are larger than an array
@@ -31,15 +36,27 @@ def file_format(path: str | Path) -> str:
     return _SUFFIXES.get(suffixes[-1], "libsvm") if suffixes else "libsvm"
 
 
-def read_table(path: str | Path) -> Table:
+def read_table(path: str | Path, dialect: Dialect | None = None) -> Table:
     """Read a CSV or Parquet file.
+
+    Parameters
+    ----------
+    path
+        Path of the file.
+    dialect
+        How a CSV file writes the table, if it is unusual.
 
     Raises
     ------
     ValueError, OSError, ImportError
         If the file cannot be read, or has no rows.
     """
-    table = _read_csv(Path(path)) if file_format(path) == "csv" else _read_parquet(Path(path))
+    dialect = dialect or Dialect()
+    if file_format(path) == "csv":
+        table = _read_csv(Path(path), dialect)
+    else:
+        check_no_dialect(dialect, f"the Parquet file {path}")
+        table = _read_parquet(Path(path))
     if not table.columns:
         raise ValueError(f"{path} must have columns, got none.")
     if len(table) == 0:
@@ -47,22 +64,46 @@ def read_table(path: str | Path) -> Table:
     return table
 
 
-def _read_csv(path: Path) -> Table:
+def check_no_dialect(dialect: Dialect, what: str) -> None:
+    """Raise if a dialect is given for a file that is no text with delimiters."""
+    for argument, value in dialect.given.items():
+        raise ArgumentError(
+            argument, f"must not be given for {what}, which is no CSV file, got {value!r}."
+        )
+
+
+def _read_csv(path: Path, dialect: Dialect) -> Table:
+    with opened(path) as content:
+        try:
+            return _table_in(content, path, dialect)
+        except UnicodeError as error:
+            raise wrong_encoding(path, content, dialect) from error
+
+
+def _table_in(content: IO[bytes], path: Path, dialect: Dialect) -> Table:
+    """Return the table that the bytes of a text file hold."""
+    file = TextIOWrapper(content, encoding=dialect.codec, newline="")
     try:
-        with opened(path) as content:
-            file = TextIOWrapper(content, encoding="utf-8-sig", newline="")
-            first = re.sub(r'"[^"]*"', "", file.readline())
-            file.seek(0)
-            delimiter = "\t" if ".tsv" in path.suffixes else max(_DELIMITERS, key=first.count)
-            reader = csv.reader(file, delimiter=delimiter, strict=True)
+        delimiter = dialect.delimiter_in(file.readline(), path)
+        file.seek(0)
+        reader = csv.reader(file, delimiter=delimiter, strict=True)
+        try:
             names = [name.strip() for name in next(reader, [])]
-            _check_names(names, path)
-            cells, lines = _read_rows(file, path, len(names), delimiter, reader.line_num)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} must be text in UTF-8, got other bytes ({error}).") from error
-    except csv.Error as error:
-        raise ValueError(f"line {reader.line_num} of {path} must be CSV: {error}.") from error
-    return Table({name: cells[:, j] for j, name in enumerate(names)}, str(path), lines)
+        except csv.Error as error:
+            raise ValueError(f"line {reader.line_num} of {path} must be CSV: {error}.") from error
+        check_names(names, path)
+        has_numbers = 2 * sum(map(is_number, names)) > len(names)
+        check_different(names, str(path), HEADER_MISSING if has_numbers else "")
+        cells, lines = _read_rows(file, path, len(names), delimiter, reader.line_num)
+    finally:
+        file.detach()  # or it would close the file, which may be read again for a message
+    return Table(
+        {name: cells[:, j] for j, name in enumerate(names)},
+        str(path),
+        lines,
+        decimal=dialect.decimal or ".",
+        headless=looks_like_data(names, cells),
+    )
 
 
 def _read_rows(
@@ -157,8 +198,14 @@ def _read_parquet(path: Path) -> Table:
             table = table.drop_columns([name for name in table.column_names if name in index])
             columns = [_cells(column) for column in table.columns]
     names = [str(name) for name in table.column_names]
-    _check_names(names, path)
-    return Table(dict(zip(names, columns, strict=True)), str(path))
+    check_names(names, path)
+    check_different(names, str(path))
+    kinds = dict(zip(map(str, file.schema_arrow.names), file.schema_arrow.types, strict=True))
+    return Table(
+        dict(zip(names, columns, strict=True)),
+        str(path),
+        categorical=frozenset(name for name in names if str(kinds[name]).startswith("dictionary")),
+    )
 
 
 @contextmanager
@@ -217,18 +264,3 @@ def _cells(column: Any) -> Array:
     found = np.empty(len(cells), dtype=object)
     found[:] = cells
     return found
-
-
-def _check_names(names: Sequence[str], path: Path) -> None:
-    """Raise unless the first line holds names, each of them once."""
-    if not names or not any(names):
-        raise ValueError(f"the first line of {path} must name the columns, got an empty one.")
-    if all(math.isfinite(number_of(name)) for name in names):
-        raise ValueError(
-            f"the first line of {path} must name the columns, got numbers: {listed(names)}."
-        )
-    for name, count in Counter(names).items():
-        if count > 1:
-            raise ValueError(
-                f"the columns of {path} must have different names, got {name!r} twice."
-            )

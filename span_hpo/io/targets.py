@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +62,7 @@ def checked_labels(labels: Array, what: str, *, classify: bool = False) -> Array
 
 def _check_no_quantity(classes: Array, n_rows: int, what: str) -> None:
     """Raise if the different labels look like numbers of a quantity."""
-    numbers = [number_of(label) for label in classes.tolist()]
+    numbers = [_number_of(label) for label in classes.tolist()]
     if not all(map(math.isfinite, numbers)):
         return
     is_whole = all(number.is_integer() for number in numbers)
@@ -76,3 +77,9 @@ def _check_no_quantity(classes: Array, n_rows: int, what: str) -> None:
             "An SVM of classes cannot predict quantities: name another column, divide the numbers "
             "into classes, or use",
         )
+
+
+def _number_of(label: Any) -> float:
+    """Return the number that a label is, also with a decimal comma, or NaN."""
+    number = number_of(label)
+    return number_of(label, decimal=",") if math.isnan(number) else number

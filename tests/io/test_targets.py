@@ -11,7 +11,9 @@ MPG = np.array([repr(mpg) for mpg in RNG.uniform(9, 47, 398).round(1).tolist()])
 PRICES = RNG.integers(1000, 40_000, 200)
 
 
-@pytest.mark.parametrize("labels", [MPG, PRICES], ids=["mpg", "prices"])
+@pytest.mark.parametrize(
+    "labels", [MPG, PRICES, np.char.replace(MPG, ".", ",")], ids=["mpg", "prices", "commas"]
+)
 def test_quantities_are_refused(labels):
     """Many different numbers are no classes, unless the user insists."""
     count = len(np.unique(labels))
