@@ -97,7 +97,7 @@ LAYOUT = {
         "studies",
         "selection",
     ],
-    "estimators": ["scaling", "span_svc", "learner"],
+    "estimators": ["scaling", "columns", "span_svc", "learner"],
     "integrations.ray": ["spaces", "trainable", "searchers", "selection", "tuners"],
     "integrations.flaml": ["learners"],
     "cli": [
