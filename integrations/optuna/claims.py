@@ -124,17 +124,15 @@ class Claims:
 
     def _taken(self, trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
         """Return the trials that are finished or being worked on."""
-        durations = [t.duration.total_seconds() for t in trials if t.duration is not None]
-        patience = max(_LEAST_PATIENCE, _TIMES_LONGEST * max(durations, default=0.0))
-        return [t for t in trials if t.state in FINISHED or self._is_live(t, patience)]
+        return [t for t in trials if t.state in FINISHED or self._is_live(t, trials)]
 
-    def _is_live(self, trial: FrozenTrial, patience: float) -> bool:
-        """Return whether a process is working, or may be working, on a trial."""
+    def _is_live(self, trial: FrozenTrial, trials: Sequence[FrozenTrial]) -> bool:
+        """Return whether a process is working, or may be working, on one of the trials."""
         if trial.state != TrialState.RUNNING or trial.number in self._strangers:
             return False
         if is_own(trial) and is_claimed(trial):
             return (self.study.study_name, trial.number) in _at_work
-        return not is_abandoned(trial) and _age(trial) < patience
+        return not is_abandoned(trial) and _age(trial) < _patience(trials)
 
     def _settle(self, trials: Sequence[FrozenTrial]) -> None:
         """Wait until running trials are signed, or are too old to be signed any more."""
@@ -170,6 +168,12 @@ class Claims:
         """Return the lowest number of a draw that no other trial has."""
         used = {draw_of(trial) for trial in known}
         return next(draw for draw in itertools.count() if draw not in used)
+
+
+def _patience(trials: Sequence[FrozenTrial]) -> float:
+    """Return for how many seconds a trial may run, which depends on how long others took."""
+    durations = [t.duration.total_seconds() for t in trials if t.duration is not None]
+    return max(_LEAST_PATIENCE, _TIMES_LONGEST * max(durations, default=0.0))
 
 
 def _age(trial: FrozenTrial) -> float:
