@@ -23,12 +23,14 @@ from span_hpo.cli.files import (
 from span_hpo.cli.hyperparameters import kernel_of, weighting_of
 from span_hpo.cli.options import (
     ModelSettings,
+    ReadingSettings,
     RowSettings,
     SearchSettings,
     at_least,
     file_argument,
     json_option,
     model_options,
+    reading_options,
     refit_option,
     row_options,
     search_options,
@@ -131,10 +133,12 @@ def _check_storage(engine: Engine, others: list[Path]) -> None:
     help="Also write the encoded, scaled rows in LIBSVM's format, for its svm-predict.",
 )
 @click.option("--force", is_flag=True, help="Replace files that exist already.")
+@reading_options
 @json_option
 def predict(
     model: Path,
     file: Path,
+    reading_settings: ReadingSettings,
     out: Path | None,
     proba: bool,
     values: bool,
@@ -149,7 +153,7 @@ def predict(
     """
     outputs = [path for path in (out, features) if path is not None]
     check_outputs(outputs, [model, file], may_replace=force)
-    task = read_task(model, file)
+    task = read_task(model, file, reading_settings)
     decisions = task.predictor.decision_function(task.X)
     if not np.isfinite(decisions).all():
         raise ValueError(

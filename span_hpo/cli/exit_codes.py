@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -11,13 +12,14 @@ from typing import NoReturn
 import click
 
 from span_hpo.cli.commands import cli
-from span_hpo.cli.options import LIBRARY_ARGUMENTS
+from span_hpo.cli.options import LIBRARY_ARGUMENTS, option_of
 from span_hpo.cli.output import print_failure, print_warning
 from span_hpo.ctrl_c import INTERRUPTED, RaisedOnce, end_unraisable, ignore, is_armed
 from span_hpo.errors import SolverError
 from span_hpo.runtime import ArgumentError
 
 _FAILED, _WRONG_INPUT = 1, 2
+_ARGUMENT = re.compile(f"`({'|'.join(sorted(LIBRARY_ARGUMENTS))})`")
 # Failures of the machine, which no other input would prevent.
 _OF_THE_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM}
 
@@ -63,12 +65,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the message of an error, with the name of the option instead of the argument."""
+    """Return the message of an error, with the names of options instead of arguments."""
     if isinstance(error, ArgumentError):
-        if error.argument in LIBRARY_ARGUMENTS:
-            return error.message(f"--{error.argument}")
-        if error.argument.startswith("--"):
-            return error.message(error.argument)
+        is_option = error.argument.startswith("--")
+        text = error.message(error.argument) if is_option else str(error)
+        return _ARGUMENT.sub(lambda found: option_of(found[1]), text)
     if isinstance(error, OSError) and error.strerror:
         place = "" if error.filename is None else f"{error.filename}: "
         return f"{place}{error.strerror.removesuffix('.')}."

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from span_hpo.cli.options import RowSettings
+from span_hpo.cli.options import ReadingSettings, RowSettings
 from span_hpo.cli.output import print_note
 from span_hpo.io import (
     Encoding,
@@ -19,6 +19,7 @@ from span_hpo.io import (
     category_text,
     file_format,
     libsvm_entries,
+    listed,
     read_libsvm,
     read_samples,
     read_table,
@@ -76,15 +77,25 @@ class PredictionTask:
 
 
 def samples_of(settings: RowSettings) -> Samples:
-    """Read the training rows that the settings describe."""
-    return read_samples(
+    """Read the training rows that the settings describe, and print what is left out."""
+    samples = read_samples(
         settings.file,
         target=settings.target,
         score=settings.score,
         group=settings.group,
         drop=settings.drop,
         category=settings.category,
+        impute=settings.impute,
+        drop_rows=settings.drop_rows,
+        classify=settings.classify,
+        dialect=settings.dialect,
     )
+    if samples.n_dropped:
+        count = samples.n_dropped + len(samples.y)
+        print_note(f"{samples.n_dropped} of {count} rows are left out: they have missing values.")
+    if settings.group is not None:
+        print_note(f"column {settings.group!r} holds the groups, and is not used as a feature.")
+    return samples
 
 
 def check_outputs(
@@ -131,7 +142,7 @@ def check_picture(path: Path) -> None:
         raise ArgumentError("--picture", f"must be a .png, .pdf or .svg file, got {str(path)!r}.")
 
 
-def read_task(model: Path, file: Path) -> PredictionTask:
+def read_task(model: Path, file: Path, settings: ReadingSettings) -> PredictionTask:
     """Read a model and the rows that it is to predict.
 
     Parameters
@@ -140,6 +151,8 @@ def read_task(model: Path, file: Path) -> PredictionTask:
         Path of the model, which is in LIBSVM's format unless its name ends in .json.
     file
         Path of the rows: a table if the model was fitted to one, otherwise in LIBSVM's format.
+    settings
+        How a table is written, and which of its columns are not used.
 
     Raises
     ------
@@ -149,11 +162,39 @@ def read_task(model: Path, file: Path) -> PredictionTask:
     is_ours = model.suffix.lower() == ".json"
     predictor = Predictor.load(model) if is_ours else Predictor.load_libsvm(model)
     if file_format(file) == "libsvm":
+        _check_no_settings(settings)
         return _numbered_task(predictor, file, is_ours)
-    table = read_table(file)
+    table = read_table(file, settings.dialect)
     encoding = _encoding_for(predictor, table)
+    table = _without_dropped(table, settings.drop, encoding)
     labels = _known_labels(table, encoding.target, predictor)
     return PredictionTask(predictor, encoding.encoded(table), labels)
+
+
+def _check_no_settings(settings: ReadingSettings) -> None:
+    """Raise if an option about tables is given for a file in LIBSVM's format."""
+    for name, value in vars(settings).items():
+        if value:
+            raise ArgumentError(
+                name, f"must not be given for a file in LIBSVM's format, got {value!r}."
+            )
+
+
+def _without_dropped(table: Table, drop: Sequence[str], encoding: Encoding) -> Table:
+    """Return a table without columns that the model does not need."""
+    needed = {column.name for column in encoding.features}
+    for name in drop:
+        if name not in table.columns:
+            raise ArgumentError(
+                "drop",
+                f"must be a column of {table.source}, one of {listed(table.columns)}, got "
+                f"{name!r}.",
+            )
+        if name in needed:
+            raise ArgumentError(
+                "drop", f"must not name a column that the model needs, got {name!r}."
+            )
+    return table.without(drop)
 
 
 def _encoding_for(predictor: Predictor, table: Table) -> Encoding:
@@ -167,9 +208,9 @@ def _encoding_for(predictor: Predictor, table: Table) -> Encoding:
     return predictor.columns
 
 
-def _known_labels(table: Table, target: str, predictor: Predictor) -> list[Any] | None:
+def _known_labels(table: Table, target: str | None, predictor: Predictor) -> list[Any] | None:
     """Return the labels of a table, or None if a row has no label that the model knows."""
-    if target not in table.columns:
+    if target is None or target not in table.columns:
         return None
     by_text = {category_text(label): label for label in predictor.labels.tolist()}
     try:

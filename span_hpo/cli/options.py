@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from span_hpo.io import IMPUTE, Dialect
 from span_hpo.kernels import LIBSVM_KERNELS
 from span_hpo.loo import METHODS
 from span_hpo.metrics import METRICS
@@ -27,6 +28,7 @@ MOST_REFITS = 1000  # largest number of rows for which refits are made by defaul
 LIBRARY_ARGUMENTS = frozenset(
     {
         *("target", "score", "group", "drop", "category"),  # columns of a table
+        *("impute", "drop_rows", "classify", "encoding", "delimiter", "decimal"),
         *("gamma", "degree", "coef0", "A", "B", "tau"),  # hyperparameters
         *("budgets", "storage", "folds"),
     }
@@ -34,15 +36,32 @@ LIBRARY_ARGUMENTS = frozenset(
 
 
 @dataclass(frozen=True)
-class RowSettings:
-    """File of the rows, and the use of its columns."""
+class ReadingSettings:
+    """How a text file writes its table, and which of its columns are not used."""
+
+    drop: tuple[str, ...]
+    encoding: str | None
+    delimiter: str | None
+    decimal: str | None
+
+    @property
+    def dialect(self) -> Dialect:
+        """How a text file writes its table."""
+        return Dialect(self.encoding, self.delimiter, self.decimal)
+
+
+@dataclass(frozen=True)
+class RowSettings(ReadingSettings):
+    """File of the training rows, and the use of its columns."""
 
     file: Path
     target: str | None
     score: str | None
     group: str | None
-    drop: tuple[str, ...]
     category: tuple[str, ...]
+    impute: str | None
+    drop_rows: bool
+    classify: bool
     scale: str | None
 
 
@@ -158,6 +177,11 @@ def _gathered(
     return decorate
 
 
+def option_of(argument: str) -> str:
+    """Return the option that sets an argument of the library."""
+    return "--" + argument.replace("_", "-")
+
+
 file_argument = click.argument("file", type=click.Path(path_type=Path))
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 refit_option = click.option(
@@ -165,6 +189,28 @@ refit_option = click.option(
     default=None,
     help=f"Also refit without each row in turn.  [default: up to {MOST_REFITS} rows]",
 )
+_READING = (
+    click.option(
+        "--drop", metavar="COLUMN", multiple=True, help="Column that is not used. Can be repeated."
+    ),
+    click.option(
+        "--encoding",
+        metavar="NAME",
+        help="Text encoding of a CSV file, such as latin-1.  [default: UTF-8]",
+    ),
+    click.option(
+        "--delimiter",
+        metavar="CHARACTER",
+        help="Character between the cells of a CSV file; tab is written as a word.  [default: the "
+        "comma, semicolon, tab or pipe of the first line]",
+    ),
+    click.option(
+        "--decimal",
+        metavar="CHARACTER",
+        help="Character before the decimal places in a CSV file: point or comma.  [default: .]",
+    ),
+)
+reading_options = _gathered("reading_settings", ReadingSettings, *_READING)
 row_options = _gathered(
     "row_settings",
     RowSettings,
@@ -180,16 +226,32 @@ row_options = _gathered(
     click.option(
         "--group",
         metavar="COLUMN",
-        help="Column with the group of each row; the error of every group is printed.",
+        help="Column with the group of each row, which is not a feature; the error of every group "
+        "is printed.",
     ),
-    click.option(
-        "--drop", metavar="COLUMN", multiple=True, help="Column that is not used. Can be repeated."
-    ),
+    *_READING,
     click.option(
         "--category",
         metavar="COLUMN",
         multiple=True,
         help="Column of numbers that are categories. Can be repeated; text needs no option.",
+    ),
+    click.option(
+        "--impute",
+        type=click.Choice(IMPUTE),
+        help="Fill in missing values, also in new rows: with the median or most frequent category, "
+        "with the most frequent value, or as median with a feature that marks them.  [default: "
+        "missing values are refused]",
+    ),
+    click.option(
+        "--drop-rows",
+        is_flag=True,
+        help="Leave out training rows with missing values that are not filled in.",
+    ),
+    click.option(
+        "--classify",
+        is_flag=True,
+        help="Accept a target that looks like a quantity, and more than 100 classes.",
     ),
     click.option(
         "--scale",

@@ -8,12 +8,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from span_hpo.calibration import class_probabilities, loo_sigmoids
 from span_hpo.data import Dataset, as_column, named_scores
+from span_hpo.estimators.columns import learned_columns, new_rows, training_rows
 from span_hpo.estimators.scaling import as_scale, fitted_scaler
-from span_hpo.io import Encoding, Predictor
+from span_hpo.io import Encoding, Predictor, as_impute
 from span_hpo.kernels import Precomputed
 from span_hpo.loo import LeaveOneOut
 from span_hpo.objective import SpanObjective
@@ -64,6 +65,10 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     scale
         How the features are scaled, based on the training rows: "minmax" (to [0, 1]; sparse
         features are divided by their largest absolute value), "standard" or None.
+    impute
+        How missing values are filled in, based on the training rows: "median" (with the median of
+        numbers and the most frequent category), "most_frequent" or "indicator" (as "median", with
+        a feature of 0 and 1 for each column that has missing values). None refuses them.
     random_state
         Random seed of the sampler.
     progress_bar
@@ -88,6 +93,8 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         Fitted ``SVC``, which takes scaled features.
     scaler_
         Fitted scaler, or None.
+    encoding_
+        How the columns become features, for DataFrames with text and with `impute`; else None.
     n_iter_
         Number of iterations of the final fit; the largest one if there are several classes.
     study_
@@ -132,6 +139,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         n_jobs: int = 1,
         search: Any = None,
         scale: str | None = "minmax",
+        impute: str | None = None,
         random_state: Any = None,
         progress_bar: bool = False,
         tol: float = DEFAULT_TOL,
@@ -153,6 +161,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         self.n_jobs = n_jobs
         self.search = search
         self.scale = scale
+        self.impute = impute
         self.random_state = random_state
         self.progress_bar = progress_bar
         self.tol = tol
@@ -164,6 +173,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self._is_precomputed()
+        tags.input_tags.allow_nan = self.impute is not None
         return tags
 
     def fit(
@@ -179,7 +189,9 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         Parameters
         ----------
         X
-            Features, shape (l, d), dense or sparse; the kernel matrix for a precomputed kernel.
+            Features, shape (l, d), dense or sparse; the kernel matrix for a precomputed kernel. A
+            DataFrame may have columns of text and of categories, each of which becomes a feature of
+            0 and 1.
         y
             Labels, shape (l,), two or more classes.
         sample_weight
@@ -192,14 +204,14 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         -------
         The estimator itself.
         """
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2
-        )
+        impute, given = as_impute(self.impute), y
+        rows, y = training_rows(self, X, y, is_kernel=self._is_precomputed())
         check_classification_targets(y)
-        weight = None if sample_weight is None else _weights(sample_weight, X)
-        kept = self._kept_rows(weight, X)
-        self.scaler_ = self._fitted_scaler(X[kept])
-        features = X[kept] if self.scaler_ is None else self.scaler_.transform(X[kept])
+        weight = None if sample_weight is None else _weights(sample_weight, y)
+        kept = self._kept_rows(weight, len(y))
+        X, self.encoding_ = learned_columns(rows, kept, impute, given)
+        self.scaler_ = self._fitted_scaler(X)
+        features = X if self.scaler_ is None else self.scaler_.transform(X)
         named = {name: column[kept] for name, column in named_scores(scores, len(y)).items()}
         weighting = ClassCosts() if self.weighting is None else self.weighting
         if weight is not None:
@@ -273,7 +285,8 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         Parameters
         ----------
         columns
-            Encoding of the table that the features come from, or None.
+            Encoding of the table that the features come from; by default the one of the fit, which
+            `encoding_` holds.
 
         Raises
         ------
@@ -286,12 +299,12 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             parameters=self.best_params_,
             scaler=self.scaler_,
             sigmoids=self._sigmoids,
-            columns=columns,
+            columns=self.encoding_ if columns is None else columns,
         )
 
     def _features(self, X: Any) -> Any:
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = new_rows(self, X, self.encoding_)
         return X if self.scaler_ is None else self.scaler_.transform(X)
 
     def _is_precomputed(self) -> bool:
@@ -299,10 +312,10 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             isinstance(self.kernel, str) and self.kernel == "precomputed"
         )
 
-    def _kept_rows(self, weight: FloatArray | None, X: Any) -> IndexArray:
+    def _kept_rows(self, weight: FloatArray | None, count: int) -> IndexArray:
         """Return the rows of the fit; a kernel matrix keeps all rows, some of them with cost 0."""
         if weight is None or self._is_precomputed():
-            return np.arange(X.shape[0])
+            return np.arange(count)
         return rows_of(weight)
 
     def _fitted_scaler(self, X: Any) -> Any:

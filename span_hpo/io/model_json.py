@@ -57,7 +57,14 @@ _SPARSE = schema.record(
         "values": schema.numbers,
     }
 )
-_COLUMN = schema.record({"name": schema.text}, {"categories": schema.different_texts})
+_COLUMN = schema.record(
+    {"name": schema.text},
+    {
+        "categories": schema.different_texts,
+        "fill": schema.number_or_text,  # what takes the place of missing values
+        "flag": schema.one_of([True, False]),  # whether a feature marks missing values
+    },
+)
 MODEL = schema.record(
     {
         "kernel": schema.one_of(sorted(LIBSVM_KERNELS)),
@@ -76,7 +83,7 @@ MODEL = schema.record(
         ),
         "sigmoids": schema.list_of(schema.list_of(schema.number, at_least=2, at_most=2)),
         "columns": schema.record(
-            {"target": schema.text, "features": schema.list_of(_COLUMN, at_least=1)}
+            {"features": schema.list_of(_COLUMN, at_least=1)}, {"target": schema.text}
         ),
     },
 )

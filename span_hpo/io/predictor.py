@@ -1,7 +1,7 @@
 """Keep a fitted model in a file, as JSON or in LIBSVM's text format, without pickle."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -162,7 +162,8 @@ class Predictor:
         ----------
         X
             Features before scaling, shape (l, d), an array or sparse; or, for a model that was
-            fitted to a table, a table (such as a DataFrame) with its columns.
+            fitted to a table, a table (such as a DataFrame) with its columns. Missing values are
+            filled in if the model was fitted with `impute`.
 
         Raises
         ------
@@ -175,7 +176,8 @@ class Predictor:
         """Return the rows of numbers that `X` stands for, before scaling."""
         wanted = self.support_vectors.shape[1]
         rows: Any = X
-        if self.columns is not None and not isinstance(X, Table) and hasattr(X, "keys"):
+        is_frame = hasattr(X, "columns") or isinstance(X, Mapping)
+        if self.columns is not None and not isinstance(X, Table) and is_frame:
             rows = Table.of(X)
         if isinstance(rows, Table):
             if self.columns is None:
@@ -184,6 +186,8 @@ class Predictor:
                     "not fitted to named columns, got a table."
                 )
             rows = self.columns.encoded(rows)
+        elif self.columns is not None and self.columns.is_raw(np.shape(rows)):
+            rows = self.columns.encoded_numbers(rows.toarray() if sparse.issparse(rows) else rows)
         if len(np.shape(rows)) != 2 or np.shape(rows)[1] != wanted:
             raise ValueError(f"`X` must have shape (rows, {wanted}), got {np.shape(rows)}.")
         return sparse.csr_array(rows) if sparse.issparse(rows) else np.asarray(rows, dtype=float)

@@ -48,6 +48,11 @@ def number(value: Any, place: str) -> float:
     return float(numbers([value], place)[0])
 
 
+def number_or_text(value: Any, place: str) -> float | str:
+    """Accept a finite number or text."""
+    return value if isinstance(value, str) else number(value, place)
+
+
 def whole(at_most: int = _LARGEST_WHOLE) -> Check:
     """Return the check of a whole number from 0 to a limit."""
 

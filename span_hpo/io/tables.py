@@ -1,37 +1,36 @@
-"""Read tables from CSV and Parquet files, and check their cells."""
+"""Hold a table of numbers and text, and check its cells."""
 
-import csv
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, time, timedelta
 from decimal import Decimal
-from io import TextIOWrapper
+from functools import partial
 from numbers import Real
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from span_hpo.data import is_missing
 from span_hpo.io.schema import LONGEST_LABEL
-from span_hpo.io.unpacking import check_unpacked, is_compressed, opened
-from span_hpo.runtime import LARGEST_WHOLE, ArgumentError, Array, FloatArray, rows_of
+from span_hpo.runtime import LARGEST_WHOLE, ArgumentError, Array, FloatArray, IndexArray, rows_of
 
-_SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
-_DELIMITERS = ",;\t|"
+_FRAME = "`X`"  # source of tables that are DataFrames
 _MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})  # texts of missing cells, in lower case
-_EMPTY_LINES = frozenset({"\n", "\r\n", "\r"})
-_MOST_EMPTY = 10**6  # empty lines that a text file may have, which are skipped
-_ROWS_AT_ONCE = 1000  # rows of a text file that are held as lists, which are larger than an array
+_TRUTH = {"false": 0.0, "true": 1.0}  # numbers of truth values, in lower case
 _MOST_SHOWN = 40  # largest number of characters of a cell that a message shows
+_MOST_NAMED = 100  # largest number of columns with missing values that a message names
+_DECIMAL_COMMA = re.compile(r"[-+]?(\d+,\d*|,\d+)([eE][-+]?\d+)?")
+_TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d{1,9})?)? ?([ap]\.?m\.?|z|utc|[-+]\d{2}:?\d{2})?"
+_DAY = r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))"
+_TIMESTAMP = re.compile(f"{_DAY}([t ]{_TIME})?|{_TIME}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Named columns of numbers or text, as they were read from a file.
+    """Named columns of numbers or text, as they were read from a file or given as a DataFrame.
 
     Attributes
     ----------
@@ -41,25 +40,89 @@ class Table:
         Name of the table in messages.
     lines
         Line number of each row in a text file, or None.
+    decimal
+        Character before the decimal places in texts, "." or ",".
+    categorical
+        Names of the columns whose type says that they hold categories, even if these are numbers.
+    headless
+        Whether the first line of a text file looks like data rather than names.
     """
 
     columns: Mapping[str, Array]
     source: str
     lines: Sequence[int] | None = None
+    decimal: str = "."
+    categorical: frozenset[str] = frozenset()
+    headless: bool = False
 
     @classmethod
     def of(cls, frame: Any) -> "Table":
         """Return the table of a DataFrame, or of a mapping of names to columns."""
-        names = frame.columns if hasattr(frame, "columns") else frame
-        return cls({str(name): np.asarray(frame[name]) for name in names}, "`X`")
+        names = list(frame.columns if hasattr(frame, "columns") else frame)
+        check_different(map(str, names), _FRAME)
+        columns = {str(name): frame[name] for name in names}
+        kinds = {name: str(getattr(column, "dtype", "")) for name, column in columns.items()}
+        return cls(
+            {name: np.asarray(column) for name, column in columns.items()},
+            _FRAME,
+            categorical=frozenset(
+                name for name, kind in kinds.items() if kind.lower().startswith(("categor", "enum"))
+            ),
+        )
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
 
+    def take(self, rows: IndexArray) -> "Table":
+        """Return the table of the given rows."""
+        return replace(
+            self,
+            columns={name: column[rows] for name, column in self.columns.items()},
+            lines=None if self.lines is None else [self.lines[row] for row in rows.tolist()],
+        )
+
+    def without(self, names: Collection[str]) -> "Table":
+        """Return the table without the columns of these names."""
+        left_out = set(names)
+        kept = {name: cells for name, cells in self.columns.items() if name not in left_out}
+        return replace(self, columns=kept)
+
     def place(self, row: int, name: str) -> str:
         """Return where a cell is, with lines and rows counted from 1."""
-        where = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
-        return f"{where}, column {name!r} of {self.source}"
+        return f"{self._row(row)}, column {name!r} of {self.source}"
+
+    def _row(self, row: int) -> str:
+        return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
+
+    def missing(self, name: str) -> Array:
+        """Return for each row whether a column has no value there, as truth values."""
+        column = self.columns[name]
+        if column.dtype.kind in "biu":
+            return np.zeros(len(column), dtype=bool)
+        if column.dtype.kind == "f":
+            return np.isnan(column)
+        return np.array(_of_each(_has_no_value, column.tolist()), dtype=bool)
+
+    def missing_counts(self, names: Iterable[str]) -> dict[str, int]:
+        """Return the number of missing values in each of the columns that have any."""
+        counts = {name: int(np.count_nonzero(self.missing(name))) for name in names}
+        return {name: count for name, count in counts.items() if count}
+
+    def about_missing(self, counts: Mapping[str, int]) -> str:
+        """Return a description of all columns with missing values, from `missing_counts`."""
+        shown = [
+            f"{name!r} ({count} of {len(self)} rows, the first of which is "
+            f"{self._row(int(self.missing(name).argmax()))})"
+            for name, count in list(counts.items())[:_MOST_NAMED]
+        ]
+        more = len(counts) - len(shown)
+        return ", ".join(shown) + (f" and {more} more columns" if more else "")
+
+    def present(self, name: str) -> "Table":
+        """Return the table of one column and of the rows that have a value there."""
+        only = replace(self, columns={name: self.columns[name]})
+        missing = self.missing(name)
+        return only.take(rows_of(~missing)) if missing.any() else only
 
     def texts(self, name: str) -> list[str]:
         """Return a column as text.
@@ -69,53 +132,119 @@ class Table:
         ValueError
             If a cell is missing.
         """
-        return _of_each(category_text, self._present(name))
+        return _of_each(partial(category_text, decimal=self.decimal), self._present(name).tolist())
 
     def numbers(self, name: str) -> FloatArray:
-        """Return a column as finite numbers.
+        """Return a column as finite numbers; truth values become 0 and 1.
 
         Raises
         ------
         ValueError
             If a cell is missing, not a number or not finite.
         """
-        cells = self._present(name)
-        numbers = np.array(_of_each(_number, cells), dtype=float)
+        column = self._present(name)
+        numbers = self._numbers(column)
+        if np.isnan(numbers).any():
+            truth = np.array(_of_each(_truth_of, column.tolist()), dtype=float)
+            numbers = np.where(np.isnan(numbers), truth, numbers)
         wrong = np.flatnonzero(~np.isfinite(numbers))
         if len(wrong):
             row = int(wrong[0])
-            raise ValueError(
-                f"{self.place(row, name)} must be a finite number, got {shown_cell(cells[row])}."
-            )
+            fault = f"{self.place(row, name)} must be a finite number"
+            raise self._not_a_number(column.tolist()[row], fault)
         return numbers
 
-    def holds_numbers(self, name: str) -> bool:
-        """Return whether a column holds numbers rather than text.
+    def kind_of(self, name: str) -> str:
+        """Return what a column holds: "number", "truth" (true and false) or "text".
 
         Raises
         ------
         ValueError
-            If the column holds both, or a cell is missing.
+            If the column holds numbers and text, or a cell is missing.
         """
-        cells = self._present(name)
-        is_number = ~np.isnan(np.array(_of_each(_number, cells), dtype=float))
-        if is_number.all() or not is_number.any():
-            return bool(is_number.all())
+        column = self._present(name)
+        is_number = ~np.isnan(self._numbers(column))
+        if is_number.all():
+            return "number"
+        cells = column.tolist()
+        if not is_number.any():
+            is_truth = not any(math.isnan(value) for value in _of_each(_truth_of, cells))
+            return "truth" if is_truth else "text"
         row = int((~is_number).argmax())
-        raise ArgumentError(
-            "category",
-            "if it holds categories.",
-            f"{self.place(row, name)} must be a number like the others of its column, got "
-            f"{shown_cell(cells[row])}. Name the column in",
+        fault = f"{self.place(row, name)} must be a number like the others of its column"
+        raise self._not_a_number(cells[row], fault)
+
+    def _numbers(self, column: Array) -> FloatArray:
+        """Return the numbers that the cells of a column hold, and NaN where they hold none."""
+        if column.dtype.kind in "iuf":
+            return column.astype(float)
+        found = _of_each(partial(number_of, decimal=self.decimal), column.tolist())
+        return np.array(found, dtype=float)
+
+    def _not_a_number(self, cell: Any, fault: str) -> ValueError:
+        """Return the error about a cell that is not a number, with a remedy."""
+        if self.has_decimal_comma([cell]):
+            return ArgumentError(
+                "decimal",
+                "',' if it is a decimal comma.",
+                f"{fault}, got {shown_cell(cell)} with a comma. Set",
+            )
+        return self.refused(
+            f"{fault}, got {shown_cell(cell)}.",
+            ("category", "if it holds categories.", "Name the column in"),
+            'Give the column the dtype "category" if it holds categories.',
         )
+
+    def has_decimal_comma(self, cells: Collection[Any]) -> bool:
+        """Return whether all cells of a text file look like numbers with a decimal comma."""
+        return (
+            self.lines is not None
+            and self.decimal == "."
+            and all(isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell) for cell in cells)
+        )
+
+    def check_no_timestamps(self, name: str, texts: Collection[str]) -> None:
+        """Raise with advice if all texts of a column are dates or times of day."""
+        if all(_TIMESTAMP.fullmatch(text) for text in texts):
+            raise self.refused(
+                f"column {name!r} of {self.source} must hold numbers or categories, got timestamps "
+                f"such as {shown_cell(min(texts))}. Replace them by numbers, such as the hour, the "
+                "weekday or the days since a date.",
+                (
+                    "drop",
+                    "or name it in `category` if every timestamp is a category.",
+                    "Leave the column out with",
+                ),
+                'Leave the column out, or give it the dtype "category" if every timestamp is a '
+                "category.",
+            )
+
+    def refused(self, fault: str, remedy: tuple[str, str, str], in_frame: str) -> ValueError:
+        """Return an error about this table, with a remedy for its kind of table.
+
+        Parameters
+        ----------
+        fault
+            What is wrong, as a sentence.
+        remedy
+            For files, the argument that helps, and the texts after and before its name.
+        in_frame
+            For DataFrames, a sentence that says what helps.
+        """
+        if self.source == _FRAME:
+            return ValueError(f"{fault} {in_frame}".rstrip())
+        argument, after, before = remedy
+        return ArgumentError(argument, after, f"{fault} {before}".rstrip())
 
     def labels(self, name: str) -> Array:
         """Return a column as labels: whole numbers if all of them are, and text otherwise."""
-        cells = self._present(name)
-        numbers = np.array(_of_each(_number, cells), dtype=float)
+        column = self._present(name)
+        numbers = self._numbers(column)
         if are_whole(numbers):
             return numbers.astype(np.int64)
-        texts = _of_each(str, cells)
+        texts = _of_each(str, column.tolist())
+        if self.decimal == "," and np.isfinite(numbers).all():
+            texts = [text.replace(",", ".") for text in texts]
         longest = max(texts, key=len)
         if len(longest) > LONGEST_LABEL:
             raise ValueError(
@@ -124,58 +253,50 @@ class Table:
             )
         return np.array(texts)
 
-    def _present(self, name: str) -> list[Any]:
-        """Return the cells of a column, or raise if one of them is missing."""
+    def _present(self, name: str) -> Array:
+        """Return a column, or raise if a cell of it is missing or of another type."""
         if name not in self.columns:
             raise ValueError(
                 f"{self.source} must have a column {name!r}, got {listed(self.columns)}."
             )
         column = self.columns[name]
         if column.dtype.kind not in "biufOUT":
-            raise TypeError(
-                f"column {name!r} of {self.source} must hold numbers or text, got {column.dtype}."
-            )
-        cells: list[Any] = column.tolist()
-        missing = rows_of(np.array(_of_each(_has_no_value, cells), dtype=bool)).tolist()
+            place = f"column {name!r} of {self.source}"
+            raise self._wrong_type(place, str(column.dtype), column.dtype.kind in "mM")
+        missing = rows_of(self.missing(name)).tolist()
         if missing:
-            raise ArgumentError(
-                "drop",
-                "the column.",
+            raise ValueError(
                 f"{self.place(missing[0], name)} must have a value, got none (missing in "
-                f"{len(missing)} of {len(cells)} rows). Fill it in, leave these rows out, or",
+                f"{len(missing)} of {len(column)} rows)."
             )
-        for kind in set(map(type, cells)):
-            if not issubclass(kind, str | Real | Decimal):
-                row = next(row for row, cell in enumerate(cells) if type(cell) is kind)
-                raise TypeError(
-                    f"{self.place(row, name)} must be a number or text, got "
-                    f"{shown_cell(cells[row])}."
-                )
-        return cells
+        if column.dtype.kind == "O":
+            for kind in set(map(type, column.tolist())):
+                if not issubclass(kind, str | Real | Decimal | np.bool_):
+                    cells = enumerate(column.tolist())
+                    row, cell = next((row, cell) for row, cell in cells if type(cell) is kind)
+                    is_time = isinstance(cell, date | time | timedelta)
+                    raise self._wrong_type(self.place(row, name), shown_cell(cell), is_time)
+        return column
+
+    def _wrong_type(self, place: str, got: str, is_time: bool) -> ValueError:
+        """Return the error about a column that holds something else than numbers and texts."""
+        fault = f"{place} must hold numbers or text, got {got}."
+        if is_time:
+            fault += (
+                " Replace timestamps by numbers, such as the hour, the weekday or the days since a "
+                "date."
+            )
+        remedy = ("drop", "the column.", "Or" if is_time else "Convert it, or")
+        return self.refused(fault, remedy, f"{remedy[2]} leave the column out.")
 
 
-def file_format(path: str | Path) -> str:
-    """Return the format that the suffix of a file stands for, by default LIBSVM's."""
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    if suffixes and is_compressed(suffixes[-1]):
-        suffixes.pop()
-    return _SUFFIXES.get(suffixes[-1], "libsvm") if suffixes else "libsvm"
-
-
-def read_table(path: str | Path) -> Table:
-    """Read a CSV or Parquet file.
-
-    Raises
-    ------
-    ValueError, OSError, ImportError
-        If the file cannot be read, or has no rows.
-    """
-    table = _read_csv(Path(path)) if file_format(path) == "csv" else _read_parquet(Path(path))
-    if not table.columns:
-        raise ValueError(f"{path} must have columns, got none.")
-    if len(table) == 0:
-        raise ValueError(f"{path} must have rows, got only the names of the columns.")
-    return table
+def check_different(names: Iterable[str], source: str, hint: str = "") -> None:
+    """Raise if two columns of a table have the same name."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise ValueError(
+                f"the columns of {source} must have different names, got {name!r} twice.{hint}"
+            )
 
 
 def whole_labels(numbers: FloatArray) -> Array:
@@ -199,220 +320,42 @@ def _of_each(function: Callable[[Any], Any], cells: list[Any]) -> list[Any]:
     return [known[text] for text in cells]
 
 
-def _read_csv(path: Path) -> Table:
-    try:
-        with opened(path) as content:
-            file = TextIOWrapper(content, encoding="utf-8-sig", newline="")
-            first = re.sub(r'"[^"]*"', "", file.readline())
-            file.seek(0)
-            delimiter = "\t" if ".tsv" in path.suffixes else max(_DELIMITERS, key=first.count)
-            reader = csv.reader(file, delimiter=delimiter, strict=True)
-            names = [name.strip() for name in next(reader, [])]
-            _check_names(names, path)
-            cells, lines = _read_rows(file, path, len(names), delimiter, reader.line_num)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} must be text in UTF-8, got other bytes ({error}).") from error
-    except csv.Error as error:
-        raise ValueError(f"line {reader.line_num} of {path} must be CSV: {error}.") from error
-    return Table({name: cells[:, j] for j, name in enumerate(names)}, str(path), lines)
-
-
-def _read_rows(
-    file: Iterable[str], path: Path, count: int, delimiter: str, before: int
-) -> tuple[Array, list[int]]:
-    """Return the cells of all rows, shape (l, count), and the line numbers of the rows.
-
-    Parameters
-    ----------
-    file
-        Lines after those with the names of the columns, of which there are `before`.
-    path
-        Path of the file, for messages.
-    count
-        Number of columns.
-    delimiter
-        Character between cells.
-    """
-    reader = csv.reader(
-        _short_lines(file, path, count, delimiter, before), delimiter=delimiter, strict=True
-    )
-    lines: list[int] = []
-    blocks = [np.empty((0, count), dtype=object)]
-    rows: list[list[str]] = []
-    try:
-        for row in reader:
-            if not row:
-                continue
-            if len(row) != count:
-                raise _wrong_count(before + reader.line_num, path, count, len(row))
-            lines.append(before + reader.line_num)
-            rows.append([cell.strip() for cell in row])
-            if len(rows) == _ROWS_AT_ONCE:
-                blocks.append(np.array(rows, dtype=object))
-                rows = []
-    except csv.Error as error:
-        line = before + reader.line_num
-        raise ValueError(f"line {line} of {path} must be CSV: {error}.") from error
-    if rows:
-        blocks.append(np.array(rows, dtype=object))
-    return np.concatenate(blocks), lines
-
-
-def _short_lines(
-    file: Iterable[str], path: Path, count: int, delimiter: str, before: int
-) -> Iterator[str]:
-    """Yield lines, but raise before a line with too many cells is split into them."""
-    quotes = 0  # an odd number of them is followed by the rest of a cell
-    empty = 0
-    for number, line in enumerate(file, start=before + 1):
-        if line in _EMPTY_LINES:
-            empty += 1
-            if empty > _MOST_EMPTY:
-                raise ValueError(
-                    f"{path} must hold rows, got more than {_MOST_EMPTY} empty lines before line "
-                    f"{number}."
-                )
-        here = line.count('"')
-        if here == 0 and quotes % 2 == 0:
-            cells = line.count(delimiter) + 1
-            if cells > count:
-                raise _wrong_count(number, path, count, cells)
-        quotes += here
-        yield line
-
-
-def _wrong_count(line: int, path: Path, wanted: int, got: int) -> ValueError:
-    return ValueError(
-        f"line {line} of {path} must have {wanted} cells, one for each column, got {got}."
-    )
-
-
-def _read_parquet(path: Path) -> Table:
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise ImportError("Parquet files need pyarrow: pip install 'span-hpo[parquet]'.") from error
-    with path.open("rb") as content:
-        with _as_damaged(path):
-            size = content.seek(0, 2)
-            # No list or text of the description can have more entries than the file has bytes.
-            limits = {"thrift_string_size_limit": size, "thrift_container_size_limit": size}
-            file = parquet.ParquetFile(content, **limits)
-            unpacked, texts = _unpacked_size(file.metadata), _texts_of(file.schema_arrow)
-        check_unpacked(path, unpacked, size)
-        with _as_damaged(path):
-            known = {"metadata": file.metadata, "read_dictionary": texts}
-            # Threads of pyarrow would call the file in Python from outside of Python.
-            whole = parquet.ParquetFile(content, **known, **limits, pre_buffer=False)
-            table = whole.read(use_threads=False)
-            index = _index_columns(table.schema)
-            table = table.drop_columns([name for name in table.column_names if name in index])
-            columns = [_cells(column) for column in table.columns]
-    names = [str(name) for name in table.column_names]
-    _check_names(names, path)
-    return Table(dict(zip(names, columns, strict=True)), str(path))
-
-
-@contextmanager
-def _as_damaged(path: Path) -> Iterator[None]:
-    """Report what pyarrow raises as damage of the file: errors of its own, and Python's."""
-    from pyarrow import ArrowException
-
-    try:
-        yield
-    except (ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
-        reason = " ".join(str(error).split()).rstrip(".")
-        raise ValueError(f"{path} must be a Parquet file, got a damaged one: {reason}.") from error
-
-
-def _index_columns(schema: Any) -> set[str]:
-    """Return the columns in which pandas has kept the index of a DataFrame."""
-    about = schema.pandas_metadata
-    stored = about.get("index_columns") if isinstance(about, dict) else None
-    return {name for name in stored if isinstance(name, str)} if isinstance(stored, list) else set()
-
-
-def _texts_of(schema: Any) -> list[str]:
-    """Return the names of the columns of text, which are read as codes of different texts.
-
-    A text that occurs in many rows would otherwise be copied into each of them.
-    """
-    kinds = zip(schema.names, schema.types, strict=True)
-    return [name for name, kind in kinds if str(kind) in ("string", "large_string", "binary")]
-
-
-def _unpacked_size(about: Any) -> int:
-    """Return the bytes that the content of a Parquet file needs at least: 8 for each cell.
-
-    Rows that repeat take no space in the file.
-    """
-    groups = [about.row_group(index) for index in range(about.num_row_groups)]
-    rows = max(about.num_rows, sum(group.num_rows for group in groups))
-    stored = sum(group.total_byte_size for group in groups)
-    return int(max(8 * rows * about.num_columns, stored))
-
-
-def _cells(column: Any) -> Array:
-    """Return a column of Parquet: numbers, or objects where there is text or no value."""
-    kind = str(column.type)
-    if not column.null_count and re.fullmatch(r"u?int\d+|float|double|halffloat|bool", kind):
-        numbers: Array = column.to_numpy()
-        return numbers
-    cells: list[Any] = []
-    for chunk in column.chunks:
-        if kind.startswith("dictionary"):
-            known = chunk.dictionary.to_pylist()
-            codes = chunk.indices.to_pylist()
-            cells += [None if code is None else known[code] for code in codes]
-        else:
-            cells += chunk.to_pylist()
-    found = np.empty(len(cells), dtype=object)
-    found[:] = cells
-    return found
-
-
-def _check_names(names: Sequence[str], path: Path) -> None:
-    """Raise unless the first line holds names, each of them once."""
-    if not names or not any(names):
-        raise ValueError(f"the first line of {path} must name the columns, got an empty one.")
-    if all(math.isfinite(_number(name)) for name in names):
-        raise ValueError(
-            f"the first line of {path} must name the columns, got numbers: {listed(names)}."
-        )
-    for name, count in Counter(names).items():
-        if count > 1:
-            raise ValueError(
-                f"the columns of {path} must have different names, got {name!r} twice."
-            )
-
-
 def _has_no_value(cell: Any) -> bool:
     return cell.strip().lower() in _MISSING if isinstance(cell, str) else is_missing(cell)
 
 
-def _number(cell: Any) -> float:
+def number_of(cell: Any, decimal: str = ".") -> float:
     """Return the number that a cell holds, or NaN if it holds none."""
-    if isinstance(cell, bool):
+    if isinstance(cell, bool | np.bool_):
         return math.nan
+    if isinstance(cell, str):
+        if "_" in cell or (decimal == "," and "." in cell):
+            return math.nan
+        cell = cell.replace(decimal, ".")
     try:
-        return math.nan if isinstance(cell, str) and "_" in cell else float(cell)
+        return float(cell)
     except ValueError:
         return math.nan
     except OverflowError:
         return math.inf
 
 
-def category_text(cell: Any) -> str:
+def _truth_of(cell: Any) -> float:
+    """Return 0 or 1 for a truth value, and NaN for other cells."""
+    return _TRUTH.get(str(cell).strip().lower(), math.nan)
+
+
+def category_text(cell: Any, decimal: str = ".") -> str:
     """Return a cell as the text of a category; 1 and 1.0, or true and TRUE, are the same category.
 
     A program that has read a CSV file may have turned its categories into numbers.
     """
-    number = _number(cell)
+    number = number_of(cell, decimal)
     if math.isfinite(number):
         is_whole = number.is_integer() and abs(number) < LARGEST_WHOLE
         return str(int(number)) if is_whole else repr(number)
     text = str(cell).strip()
-    return text.lower() if text.lower() in ("true", "false") else text
+    return text.lower() if text.lower() in _TRUTH else text
 
 
 def shown_cell(cell: Any) -> str:

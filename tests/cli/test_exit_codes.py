@@ -59,6 +59,35 @@ WRONG = {
         ("tune", "rows.csv", "--target", "label", "--storage", "sqlite:///rows.csv"),
         "--storage must be the URL",
     ),
+    "impute": (
+        ("tune", "rows.csv", "--target", "label", "--impute", "mean"),
+        "not one of 'median'",
+    ),
+    "encoding": (
+        ("tune", "rows.csv", "--target", "label", "--encoding", "latin-99"),
+        "--encoding must be the name of a text encoding such as latin-1, got 'latin-99'",
+    ),
+    "decimal": (
+        ("tune", "rows.csv", "--target", "label", "--decimal", "x"),
+        r"--decimal must be '\.' or ',', got 'x'",
+    ),
+    "delimiter": (
+        ("tune", "rows.csv", "--target", "label", "--delimiter", "::"),
+        "--delimiter must be one character",
+    ),
+    "libsvm with impute": (
+        ("tune", "rows.txt", "--impute", "median"),
+        "--impute must not be given for a file in LIBSVM's format",
+    ),
+    "libsvm with rows to drop": (
+        ("tune", "rows.txt", "--drop-rows"),
+        "--drop-rows must not be given for a file in LIBSVM's format",
+    ),
+    "quantity": (
+        ("tune", "rows.csv", "--target", "x"),
+        r"column 'x' of rows.csv must hold classes, got 1\d\d different numbers .* or use "
+        "--classify if each number is a class",
+    ),
     "libsvm with target": (("tune", "rows.txt", "--target", "label"), "--target must not be given"),
     "model": (("predict", "rows.csv", "rows.csv"), "rows.csv must be a LIBSVM model"),
     "no model": (("predict", "gone.json", "rows.csv"), "gone.json: No such file"),
@@ -130,11 +159,16 @@ def test_output_that_cannot_be_written(tmp_path):
         (ArgumentError("--trials", "must be positive."), "--trials must be positive."),
         (ArgumentError("X", "must be finite."), "`X` must be finite."),
         (ArgumentError("drop", "it.", "If it is useless,"), "If it is useless, --drop it."),
+        (
+            ArgumentError("impute", "median, or leave rows out with `drop_rows`.", "Set"),
+            "Set --impute median, or leave rows out with --drop-rows.",
+        ),
+        (ArgumentError("drop", "`X` or `dropped`."), "--drop `X` or `dropped`."),
         (ValueError("`gamma` is quoted"), "`gamma` is quoted"),
         (FileNotFoundError(2, "No such file", "a.csv"), "a.csv: No such file."),
         (OSError(28, "No space left on device"), "No space left on device."),
     ],
 )
 def test_messages_name_options(error, message):
-    """Only what an error says about its argument decides on the name, not words of its text."""
+    """Errors about arguments name options, but only for arguments that have one."""
     assert message_of(error) == message

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file, load_iris
 
+from span_hpo import Predictor
 from span_hpo.cli import main
-from tests.cli.program import call, hashes, moons_table, run
+from tests.cli.program import NOT_FEATURES, call, hashes, moons_table, run
 from tests.problems import two_moons
 
 
@@ -274,3 +275,168 @@ def test_damaged_files(kind, tmp_path, capsys):
                 before.pop(tmp_path / damaged)
             assert after == before
     assert codes.count(2) >= 20
+
+
+def gaps_table(rows=120):
+    """Return the table of the tests with missing numbers and categories."""
+    frame = moons_table(rows)
+    rng = np.random.default_rng(1)
+    for name in ("x", "town"):
+        frame.loc[rng.random(rows) < 0.1, name] = None
+    return frame
+
+
+def test_missing_values_are_told_at_once(capsys):
+    """Without an option, one line names all columns with missing values and the options."""
+    gaps_table().to_csv("gaps.csv", index=False)
+    error = call("tune", "gaps.csv", "--target", "label", capsys=capsys, code=2)
+    assert re.search(
+        r"got none in 'x' \(\d+ of 120 rows, .* line \d+\), 'town' \(\d+ of 120", error
+    )
+    assert error.endswith(
+        "Fill them in with --impute median, leave these rows out with --drop-rows, or these "
+        "columns with --drop.\n"
+    )
+
+
+@pytest.mark.parametrize("impute", ["median", "most_frequent", "indicator"])
+def test_models_fill_in_missing_values(impute, capsys):
+    """`predict` answers rows with missing values as Python does, also in a column without any."""
+    frame = gaps_table()
+    frame.to_csv("gaps.csv", index=False)
+    command = ("tune", "gaps.csv", "--target", "label", "--trials", 3, "--seed", 0, *NOT_FEATURES)
+    found = json.loads(call(*command, "--impute", impute, "--json", capsys=capsys))
+    assert (found["rows"], found["features"]) == (120, 7 if impute == "indicator" else 5)
+    new = frame.drop(columns="label").assign(z=None)
+    new.to_csv("new.csv", index=False)
+    found = json.loads(call("predict", "model.json", "new.csv", "--json", capsys=capsys))
+    assert found["prediction"] == Predictor.load("model.json").predict(new).tolist()
+
+
+def test_rows_with_missing_values_are_left_out(capsys):
+    """The number of rows that are left out is printed, and new rows with gaps are refused."""
+    frame = gaps_table()
+    frame.to_csv("gaps.csv", index=False)
+    command = ("tune", "gaps.csv", "--target", "label", "--trials", 2, "--seed", 0, *NOT_FEATURES)
+    with pytest.raises(SystemExit):
+        main([*map(str, command), "--drop-rows", "--json"])
+    printed = capsys.readouterr()
+    kept = len(frame.dropna())
+    assert json.loads(printed.out)["rows"] == kept
+    note = f"Note: {120 - kept} of 120 rows are left out: they have missing values."
+    assert note in printed.err.splitlines()
+    error = call("predict", "model.json", "gaps.csv", capsys=capsys, code=2)
+    assert "got none in 'x'" in error
+    assert "Fill them in, or fit with --impute if such rows are to be predicted." in error
+
+
+def test_groups_are_no_features(capsys):
+    """A note says that the column of the groups is not used, and the model does not need it."""
+    with pytest.raises(SystemExit):
+        main(["loo", "rows.csv", "--target", "label", "--group", "clinic", "--json"])
+    printed = capsys.readouterr()
+    note = "Note: column 'clinic' holds the groups, and is not used as a feature."
+    assert note in printed.err.splitlines()
+    assert json.loads(printed.out)["features"] == 6
+
+
+@pytest.mark.filterwarnings("always")  # the program prints warnings
+def test_quantities_are_refused_unless_insisted(capsys):
+    """A column of numbers is no target, and with --classify its many classes are counted."""
+    frame = moons_table(60)
+    frame["size"] = np.arange(60) // 2
+    frame.to_csv("sizes.csv", index=False)
+    command = ("loo", "sizes.csv", "--target", "size", "--no-refit", "--drop", "label")
+    error = call(*command, capsys=capsys, code=2)
+    assert "got 30 different numbers from 0 to 29 in 60 rows, which look like a quantity" in error
+    assert error.endswith("or use --classify if each number is a class.\n")
+    with pytest.raises(SystemExit):
+        main([*command, "--classify", "--json"])
+    printed = capsys.readouterr()
+    assert "Warning: column 'size' of sizes.csv holds 30 classes, from 2 rows of 0" in printed.err
+    assert json.loads(printed.out)["rows"] == 60
+
+
+def test_files_in_other_dialects(capsys):
+    """Encoding, decimal comma and delimiter are suggested, and read by both commands."""
+    frame = moons_table().drop(columns=["trust", "clinic"])
+    call(
+        "tune",
+        "rows.csv",
+        "--target",
+        "label",
+        "--trials",
+        2,
+        "--seed",
+        0,
+        *NOT_FEATURES,
+        "--out",
+        "usual",
+        capsys=capsys,
+    )
+    call("predict", "usual.json", "rows.csv", "--out", "usual.csv", capsys=capsys)
+    frame.to_csv("other.csv", index=False, sep=":", decimal=",", encoding="latin-1")
+    text = Path("other.csv").read_text(encoding="latin-1").replace("town", "größe")
+    Path("other.csv").write_text(text, encoding="latin-1")
+    command = ["tune", "other.csv", "--target", "label", "--trials", 2, "--seed", 0]
+    error = call(*command, capsys=capsys, code=2)
+    assert "Set --encoding latin-1 to read it." in error
+    dialect = ["--encoding", "latin-1"]
+    error = call(*command, *dialect, "--delimiter", ":", capsys=capsys, code=2)
+    assert (
+        "looks like numbers with decimal commas. Set --decimal ',' to read them, or name" in error
+    )
+    dialect += ["--delimiter", ":", "--decimal", ","]
+    call(*command, *dialect, capsys=capsys)
+    call("predict", "model.json", "other.csv", *dialect, "--out", "other_out.csv", capsys=capsys)
+    assert Path("other_out.csv").read_text() == Path("usual.csv").read_text()
+
+
+def test_columns_of_new_rows_can_be_dropped(capsys):
+    """`predict` takes --drop for columns that the model does not need, such as old labels."""
+    call(
+        "tune",
+        "rows.csv",
+        "--target",
+        "label",
+        "--trials",
+        2,
+        "--seed",
+        0,
+        *NOT_FEATURES,
+        capsys=capsys,
+    )
+    predict = ("predict", "model.json", "rows.csv", "--json")
+    assert json.loads(call(*predict, capsys=capsys))["error"] < 0.5
+    found = json.loads(call(*predict, "--drop", "label", *NOT_FEATURES, capsys=capsys))
+    assert found["error"] is None
+    error = call(*predict, "--drop", "town", capsys=capsys, code=2)
+    assert "--drop must not name a column that the model needs, got 'town'." in error
+    error = call(*predict, "--drop", "lable", capsys=capsys, code=2)
+    assert "--drop must be a column of rows.csv, one of 'x', 'z'" in error
+    dump_svmlight_file(*two_moons(40), "rows.libsvm", zero_based=False)
+    for option, value in (("--drop", "x"), ("--decimal", ",")):
+        arguments = ("predict", "model.json", "rows.libsvm", option, value)
+        error = call(*arguments, capsys=capsys, code=2)
+        assert f"{option} must not be given for a file in LIBSVM's format" in error
+
+
+def test_timestamps_get_advice(capsys):
+    """A column of dates says what can be made of it, and which options there are."""
+    frame = moons_table()
+    frame["day"] = [f"2024-{i % 12 + 1:02}-{i % 28 + 1:02}" for i in range(len(frame))]
+    frame.to_csv("days.csv", index=False)
+    error = call("tune", "days.csv", "--target", "label", capsys=capsys, code=2)
+    assert "column 'day' of days.csv must hold numbers or categories, got timestamps" in error
+    assert "Leave the column out with --drop or name it in --category if every" in error
+
+
+@pytest.mark.filterwarnings("always")  # the program prints warnings
+def test_a_first_line_that_looks_like_data(capsys):
+    """A table without names is recognised, whatever column is asked for."""
+    Path("bare.csv").write_text("5.1,x,a\n4.9,x,a\n6.2,y,b\n6.1,y,b\n")
+    error = call("tune", "bare.csv", "--target", "label", capsys=capsys, code=2)
+    assert error.endswith("one of '5.1', 'x', 'a', got 'label' (header missing?).\n")
+    with pytest.raises(SystemExit):
+        main(["loo", "bare.csv", "--target", "a", "--no-refit"])
+    assert "Warning: the first line of bare.csv looks like data" in capsys.readouterr().err

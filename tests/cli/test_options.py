@@ -4,7 +4,13 @@ import click
 import pytest
 
 from span_hpo.cli.commands import cli
-from span_hpo.cli.options import LIBRARY_ARGUMENTS, ModelSettings, RowSettings, SearchSettings
+from span_hpo.cli.options import (
+    LIBRARY_ARGUMENTS,
+    ModelSettings,
+    RowSettings,
+    SearchSettings,
+    option_of,
+)
 from span_hpo.search import PRUNERS, SAMPLERS, SCHEDULERS
 from tests.cli.program import call
 
@@ -39,7 +45,7 @@ def test_settings_are_the_options_and_stay(settings):
 def test_arguments_of_the_library_have_options():
     """What a message of the library is said to be about is an option of some command."""
     known = {name for parameter in OPTIONS for name in parameter.values[0].opts}
-    assert {f"--{argument}" for argument in LIBRARY_ARGUMENTS} <= known
+    assert {option_of(argument) for argument in LIBRARY_ARGUMENTS} <= known
 
 
 def test_choices_are_the_names_of_the_adapters():

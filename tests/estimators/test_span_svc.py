@@ -45,7 +45,7 @@ TWO_EQUAL_ROWS = dict.fromkeys(
 
 
 @parametrize_with_checks(
-    [SpanSVC(**FIXED, tol=1e-6), SpanSVC(n_trials=3)],
+    [SpanSVC(**FIXED, tol=1e-6), SpanSVC(n_trials=3), SpanSVC(**FIXED, tol=1e-6, impute="median")],
     expected_failed_checks=lambda one: TWO_EQUAL_ROWS,
 )
 def test_estimator_checks(estimator, check):

@@ -1,30 +1,25 @@
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.datasets import dump_svmlight_file, load_iris
+from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
-from span_hpo.io.encoding import EncodedColumn, Encoding, read_samples
+from span_hpo.io.encoding import IMPUTE, EncodedColumn, Encoding, as_impute, learned_encoding
+from span_hpo.io.samples import read_samples
 from span_hpo.io.tables import Table
-from tests.io.files import CSV
 
-
-def test_columns_become_features(path):
-    """Numbers stay, texts become one column of 0 and 1 for each; other columns are no features."""
-    samples = read_samples(path, target="label", score="trust", group="clinic")
-    assert samples.columns.feature_names == [
-        "age",
-        "town=Bad Aibling, Mitte",
-        "town=Köln",
-        "town=Ulm",
-    ]
-    expected = [[31, 0, 0, 1], [45, 1, 0, 0], [25, 0, 0, 1], [60, 0, 1, 0]]
-    np.testing.assert_array_equal(samples.X, expected)
-    assert samples.y.tolist() == ["yes", "no", "yes", "no"]
-    assert samples.scores["trust"].tolist() == [0.5, 1.0, 0.0, 0.25]
-    assert samples.groups.tolist() == ["A", "B", "A", "B"]
-    assert samples.lines == [2, 3, 4, 5]
+FRAME = pd.DataFrame(
+    {
+        "a": [1.0, np.nan, 4.0, 9.0],
+        "b": [7.0, 7.0, 3.0, np.nan],
+        "t": ["u", None, "v", "v"],
+        "k": pd.Categorical([1, 2, None, 2]),
+        "f": [True, False, None, True],
+    }
+)
 
 
 def test_one_hot_encoding_is_that_of_scikit_learn():
@@ -41,68 +36,6 @@ def test_one_hot_encoding_is_that_of_scikit_learn():
     ):
         encoded = columns.encoded(Table.of(new))
     np.testing.assert_array_equal(encoded, encoder.transform(new))
-
-
-BAD_CSV = {
-    "missing value": (CSV.replace("45", ""), {}, "line 3, column 'age' of .* must have a value"),
-    "question mark": (CSV.replace("Ulm,0.5", "?,0.5"), {}, "line 2, column 'town' .* value"),
-    "missing label": (CSV.replace("B,no\n2", "B,\n2"), {}, "missing in 1 of 4 rows"),
-    "slip": (CSV.replace("60", "6o"), {}, "line 5, column 'age' .* like the others .* got '6o'"),
-    "infinite": (CSV.replace("60", "1e999"), {}, "line 5, column 'age' .* finite number"),
-    "short row": (CSV.replace("B,no\n2", "B\n2"), {}, "line 3 of .* must have 5 cells, .* got 4"),
-    "long row": (CSV + "1,2,3,4,5,6\n", {}, "line 6 of .* got 6"),
-    "open quote": (CSV + '"1,2,3,4,5\n', {}, "line 6 of .* must be CSV"),
-    "no rows": (CSV.splitlines()[0], {}, "must have rows"),
-    "empty": ("", {}, "must name the columns, got an empty one"),
-    "no header": (CSV.partition("\n")[2].replace("Ulm", "1"), {}, "one of '31', '1'"),
-    "numbers for names": ("1,2\n3,4\n", {"target": "1"}, "must name the columns, got numbers"),
-    "two of a name": ("a,a,label\n1,2,3\n", {}, "different names, got 'a' twice"),
-    "one class": (CSV.replace("no", "yes"), {}, "from 2 to 100 classes, got 1"),
-    "regression": (
-        "a,label\n" + "".join(f"{i},{i / 7}\n" for i in range(150)),
-        {},
-        "from 2 to 100 classes, got 150",
-    ),
-    "names": (
-        "a,label\n" + "".join(f"x{i},{i % 2}\n" for i in range(150)),
-        {},
-        "at most 100 categories, got 150 .*`drop`",
-    ),
-    "only labels": ("label\n1\n2\n", {}, "must have a column for features"),
-    "no target": (CSV, {"target": None}, "`target` must name the column .*'age', 'town'"),
-    "decimal comma": (
-        'a,label\n"0,5",x\n"1,5",y\n',
-        {},
-        "line 2, column 'a' .* must be a number such as 1234.5, got '0,5'",
-    ),
-    "percent": ("a,label\n5%,x\n10 %,y\n", {}, "must be a number such as 1234.5, got '5%'"),
-    "index": (",a,label\n0,5,x\n1,10,y\n", {}, "must have names, got one without"),
-    "score range": (CSV, {"score": "age"}, r"line 2, .* must be a score in \[0, 1\], got 31"),
-    "unknown target": (CSV, {"target": "lable"}, "`target` must be a column .* got 'lable'"),
-    "unknown score": (CSV, {"score": "x"}, "`score` must be a column"),
-    "unknown drop": (CSV, {"drop": ["age", "x"]}, "`drop` must be a column .* got 'x'"),
-    "score is text": (CSV, {"score": "town"}, "line 2, column 'town' .* finite number, got 'Ulm'"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_CSV)
-def test_bad_tables_are_named(case, tmp_path):
-    """Messages tell the line, the column and what is wanted."""
-    text, settings, message = BAD_CSV[case]
-    file = tmp_path / "rows.csv"
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=message):
-        read_samples(file, **{"target": "label", **settings})
-
-
-def test_libsvm_files_have_no_columns(tmp_path):
-    """Columns cannot be named where there are none."""
-    file = tmp_path / "rows"
-    dump_svmlight_file(*load_iris(return_X_y=True), str(file), zero_based=False)
-    for name, value in (("target", "label"), ("drop", ["a"])):
-        with pytest.raises(ValueError, match=f"`{name}` must not be given for a file in LIBSVM's"):
-            read_samples(file, **{name: value})
-    assert read_samples(file).X.shape == (150, 4)
 
 
 def test_columns_of_new_rows_are_those_of_training(path):
@@ -122,6 +55,8 @@ def test_content_round_trip(path):
     """What a file says about columns is read back; damage is noticed."""
     columns = read_samples(path, target="label").columns
     assert Encoding.of_content(columns.content()) == columns
+    filled = learned_encoding(Table.of(FRAME), list("abtkf"), target="y", impute="indicator")
+    assert Encoding.of_content(json.loads(json.dumps(filled.content()))) == filled
     for damage in (
         {},
         {"target": "x"},
@@ -161,23 +96,96 @@ def test_large_encodings_are_sparse(tmp_path):
     np.testing.assert_array_equal(found[:40].toarray(), dense)
 
 
-def test_long_texts_of_digits_are_read(tmp_path):
-    """A long text that almost looks like a formatted number is told apart in linear time."""
-    file = tmp_path / "rows.csv"
-    file.write_text("a,label\n" + "1.8 " * 30_000 + "x,u\ny,v\n")
-    assert len(read_samples(file, target="label").columns.feature_names) == 2
-    file.write_text("a,label\n" + "1.8 " * 30_000 + "%,u\n0'5,v\n")
-    with pytest.raises(ValueError, match="must be a number such as"):
-        read_samples(file, target="label")
+def test_filling_is_that_of_scikit_learn():
+    """Medians and most frequent values are those of `SimpleImputer`, flags its indicator."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(5, size=(60, 3)).astype(float)
+    rows[rng.random(rows.shape) < 0.2] = np.nan
+    table, names = Table.of(dict(zip("abc", rows.T, strict=True))), list("abc")
+    for impute in ("median", "most_frequent"):
+        theirs = SimpleImputer(strategy=impute).fit_transform(rows)
+        ours = learned_encoding(table, names, impute=impute).encoded(table)
+        np.testing.assert_array_equal(ours, theirs)
+    theirs = SimpleImputer(strategy="median", add_indicator=True).fit_transform(rows)
+    ours = learned_encoding(table, names, impute="indicator").encoded(table)
+    np.testing.assert_array_equal(ours, theirs[:, [0, 3, 1, 4, 2, 5]])
 
 
-def test_features_that_no_row_uses_have_no_column(tmp_path):
-    """Sparse rows keep the used columns, and a numbering that says which these are."""
-    file = tmp_path / "rows"
-    file.write_text("1 2:1 9999999:2\n-1 5:1\n1 2:3\n")
-    samples = read_samples(file)
-    assert (samples.X.shape, samples.n_features) == ((3, 3), 9_999_999)
-    assert samples.numbering.features.tolist() == [1, 4, 9_999_998]
-    np.testing.assert_array_equal(samples.X.toarray(), [[1, 0, 2], [0, 1, 0], [3, 0, 0]])
-    file.write_text("1 1:1 2:2\n-1 1:3\n")
-    assert (read_samples(file).numbering, read_samples(file).n_features) == (None, 2)
+def test_new_rows_are_filled_with_values_of_the_training_rows():
+    """All columns of new rows may have missing values, also those that had none in training."""
+    table = Table.of(FRAME.iloc[[0, 2, 3]].assign(b=[7.0, 7.0, 3.0], k=pd.Categorical([1, 2, 2])))
+    encoding = learned_encoding(table, list("abtkf"), impute="indicator")
+    assert encoding.feature_names == [
+        *("a", "b", "t=u", "t=v", "k=1", "k=2", "f", "f is missing"),
+    ]
+    empty = Table.of({name: np.array([None], dtype=object) for name in "abtkf"})
+    assert encoding.encoded(empty).tolist() == [[4.0, 7.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0]]
+
+
+def test_missing_values_without_filling_are_named():
+    """Training rows and new rows: all columns at once, with their rows and the way out."""
+    with pytest.raises(ValueError, match=r"every cell, got none in 'a' \(1 of .*'f'.*NaN and None"):
+        learned_encoding(Table.of(FRAME), list("abtkf"))
+    encoding = learned_encoding(Table.of(FRAME.iloc[[0]]), list("abtkf"))
+    message = (
+        r"`X` must have a value in every cell that the model uses, got none in 'a' \(1 of 4 rows, "
+        r"the first of which is row 2\), 'b' .*, 't' .*, 'k' .*, 'f' .*\. Fill them in, or fit "
+        r"with `impute` if such rows are to be predicted\.$"
+    )
+    with pytest.raises(ValueError, match=message):
+        encoding.encoded(Table.of(FRAME))
+    with pytest.raises(ValueError, match=r"some row of each column, got none in 'a'. Leave these"):
+        learned_encoding(Table.of(FRAME.iloc[[1]]), ["a"], impute="median")
+
+
+def test_columns_that_cannot_be_features_of_a_frame():
+    """Advice about DataFrames speaks of their types, not of options of the command line."""
+    frame = pd.DataFrame({"day": ["2020-01-01", "2020-01-02"], "share": ["5%", "7%"]})
+    with pytest.raises(ValueError, match=r"got timestamps .*Leave the column out, or give it the"):
+        learned_encoding(Table.of(frame), ["day"])
+    with pytest.raises(ValueError, match=r"a number such as 1234.5, got '5%'. Give the column the"):
+        learned_encoding(Table.of(frame), ["share"])
+    learned_encoding(Table.of(frame.astype("category")), ["day", "share"])
+    names = pd.DataFrame({"name": [f"n{i}" for i in range(101)]})
+    with pytest.raises(
+        ValueError, match=r"at most 100 categories, got 101 .* labels, leave it out"
+    ):
+        learned_encoding(Table.of(names), ["name"])
+
+
+def test_impute_must_be_known():
+    """A wrong rule is named with those that exist."""
+    with pytest.raises(ValueError, match=r"`impute` must be one of \['median', .* got 'mean'"):
+        as_impute("mean")
+    assert [as_impute(name) for name in (*IMPUTE, None)] == [*IMPUTE, None]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"fill": "u"}, "`fill` of column 'a' must be a number, got 'u'"),
+        ({"categories": ("u",), "fill": 1.0}, "must be one of its categories, got 1.0"),
+        ({"categories": ("u",), "fill": "v"}, "must be one of its categories, got 'v'"),
+        ({"has_flag": True}, "`fill` of column 'a' must be given, because it has a flag"),
+    ],
+)
+def test_fillings_must_suit_their_columns(settings, message):
+    """A model file cannot fill numbers with text, or with an unknown category."""
+    with pytest.raises(ValueError, match=message):
+        EncodedColumn("a", **settings)
+
+
+def test_large_encodings_with_missing_values_are_sparse():
+    """Filled categories and flags are the same in sparse rows as in an array."""
+    rng = np.random.default_rng(0)
+    cells = rng.integers(80, size=(3500, 70)).astype(str).astype(object)
+    cells[rng.random(cells.shape) < 0.1] = None
+    names = [f"c{j}" for j in range(70)]
+    table = Table.of(dict(zip(names, cells.T, strict=True)))
+    encoding = learned_encoding(table, names, category=names, impute="indicator")
+    found = encoding.encoded(table)
+    assert sparse.issparse(found)
+    few = encoding.encoded(table.take(np.arange(40)))
+    np.testing.assert_array_equal(found[:40].toarray(), few)
+    flags = [encoding.feature_names.index(f"{name} is missing") for name in names]
+    np.testing.assert_array_equal(few[:, flags], cells[:40] == None)  # noqa: E711  # each cell

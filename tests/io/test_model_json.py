@@ -90,7 +90,9 @@ def saved(tmp_path, which="three"):
     X, _, model = fitted(RBF(gamma=0.7), which, 15)
     sigmoids = [PlattSigmoid(1.0, 0.0)] * (3 if which == "three" else 1)
     predictor = Predictor.from_svc(model, scaler=MinMaxScaler().fit(X), sigmoids=sigmoids)
-    columns = Encoding("label", tuple(EncodedColumn(f"x{j}") for j in range(X.shape[1])))
+    names = [f"x{j}" for j in range(1, X.shape[1] - 1)]
+    flagged = EncodedColumn("x0", fill=0.5, has_flag=True)  # two features
+    columns = Encoding("label", (flagged, *map(EncodedColumn, names)))
     path = tmp_path / "model.json"
     replace(predictor, columns=columns).save(path)
     Predictor.load(path)
@@ -139,6 +141,10 @@ def test_every_field_is_checked(tmp_path):
         ('"labels": [0', '"labels": [9223372036854775808', "`labels` must be whole numbers"),
         ('"n_support": [', '"n_support": [1e999, ', "`n_support` must be a list of whole"),
         ('"target": "label"', '"target": "\\ud800"', "can't encode"),
+        ('"fill": 0.5', '"fill": 1e999', r"`columns.features\[0\].fill` must be finite"),
+        ('"fill": 0.5', '"fill": "u"', "`fill` of column 'x0' must be a number, got 'u'"),
+        ('"fill": 0.5, ', "", "`fill` of column 'x0' must be given, because it has a flag"),
+        ('"flag": true', '"flag": 2', r"`columns.features\[0\].flag` must be one of"),
         ('"parameters": {}', '"parameters": ' + "[" * 100_000, "recursion|Stack overflow"),
     ],
 )

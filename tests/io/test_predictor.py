@@ -3,6 +3,7 @@ import os
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_iris
@@ -10,6 +11,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 from sklearn.svm import SVC
 
 from span_hpo import RBF, Linear, Predictor
+from span_hpo.io import IMPUTE, Table, learned_encoding
 from tests.io.models import KERNELS, SETS, fitted, signed_values
 
 
@@ -170,3 +172,39 @@ def test_rows_and_vectors_without_entries(tmp_path):
     )
     model = Predictor.load_libsvm(path).widened(1000)
     np.testing.assert_allclose(model.decision_function(sparse.csr_array((3, 1000))), 0.25 - 0.5)
+
+
+def test_missing_values_are_filled_in_by_a_file(tmp_path):
+    """A model that was fitted with `impute` predicts rows with missing values after loading."""
+    rng = np.random.default_rng(0)
+    X, labels = load_iris(return_X_y=True)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    for impute in IMPUTE:
+        names = [f"x{j}" for j in range(4)]
+        table = Table.of(dict(zip(names, X.T, strict=True)))
+        columns = learned_encoding(table, names, impute=impute)
+        model = SVC(gamma=0.5).fit(columns.encoded(table), labels)
+        Predictor.from_svc(model, columns=columns).save(tmp_path / "model.json")
+        loaded = Predictor.load(tmp_path / "model.json")
+        assert loaded.columns == columns
+        want = model.predict(columns.encoded(table))
+        for rows in (
+            X,
+            sparse.csr_array(X),
+            pd.DataFrame(X, columns=names),
+            columns.encoded(table),
+        ):
+            np.testing.assert_array_equal(loaded.predict(rows), want)
+
+
+def test_missing_values_need_a_filling():
+    """A model without `impute` refuses rows with missing values and says how to get one."""
+    X, labels = load_iris(return_X_y=True)
+    names = [f"x{j}" for j in range(4)]
+    columns = learned_encoding(Table.of(dict(zip(names, X.T, strict=True))), names)
+    predictor = Predictor.from_svc(SVC(gamma=0.5).fit(X, labels), columns=columns)
+    X[3, 1] = np.nan
+    message = r"none in 'x1' \(1 of 150 rows, .* row 4\)\. Fill them in, or fit with `impute`"
+    for rows in (X, pd.DataFrame(X, columns=names)):
+        with pytest.raises(ValueError, match=message):
+            predictor.predict(rows)

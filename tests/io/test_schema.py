@@ -12,6 +12,7 @@ CASES = {
     "text": (schema.text, ["", "a"], [1, None, ["a"], True]),
     "different texts": (schema.different_texts, [["a", "b"]], [[], ["a", "a"], ["a", 1], "ab"]),
     "number": (schema.number, [0, -1.5, 2**63], [True, "1", None, HUGE, [1], float("inf")]),
+    "number or text": (schema.number_or_text, [0, -1.5, "", "a"], [True, None, HUGE, ["a"]]),
     "whole": (schema.whole(5), [0, 5], [-1, 6, 1.0, True, "1", HUGE]),
     "one of": (schema.one_of(["rbf", 1]), ["rbf", 1], ["linear", True, 1.0, None, ["rbf"]]),
     "numbers": (
