@@ -156,8 +156,8 @@ def test_accuracies_are_not_sharper_than_a_slightly_indefinite_kernel_allows():
             continue
         K = np.outer(x, x) - 1e-11 * np.eye(11)
         solution = solve(Problem(K, y, np.where(y > 0, 0.5, 1.5)))
-        if solution.basic.in_bound.any():  # paths start elsewhere without one
+        if solution.basic.in_bound.sum() > 1:  # all rows are on the line through two of them
             _, proofs = followed(solution, True)
             accuracies.append(proofs.accuracy[proofs.solved])
-    assert np.concatenate(accuracies).size > 50
+    assert np.concatenate(accuracies).size > 30
     assert np.concatenate(accuracies).min() > 1e-10
