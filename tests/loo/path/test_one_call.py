@@ -146,7 +146,7 @@ def test_rows_without_a_proof_have_empty_entries():
 
 @needs_compiled
 def test_accuracies_are_not_sharper_than_a_slightly_indefinite_kernel_allows():
-    # Several points satisfy all conditions of such a kernel, and their margins differ by 1e-11.
+    """Several points satisfy all conditions of such a kernel, with margins that differ by 1e-11."""
     rng = np.random.default_rng(5)
     accuracies = []
     for _ in range(40):
