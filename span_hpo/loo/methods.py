@@ -22,10 +22,11 @@ from span_hpo.runtime import (
     BoolArray,
     FloatArray,
     IndexArray,
+    check_time,
     one_blas_thread,
     read_only,
     rows_of,
-    whole,
+    thread_count,
 )
 from span_hpo.solver import (
     DualSolution,
@@ -83,8 +84,9 @@ def leave_one_out(
         For "span": prove what can be proven from the fit alone. If False, the values are the same,
         but only errors by definition and rows that follow their path are certified.
     n_jobs
-        Number of threads that follow dual paths, if they are compiled. More than one is worthwhile
-        for a single large fit; in a search it is better to run trials in parallel.
+        Number of threads that follow dual paths, if they are compiled; -1 stands for all cores.
+        More than one is worthwhile for a single large fit; in a search it is better to run trials
+        in parallel.
     spans
         How spans without the box are computed: "closed" or "piqp"; see `free_squared_spans`.
 
@@ -95,7 +97,7 @@ def leave_one_out(
     Raises
     ------
     ValueError
-        If `method` or `spans` is unknown, or `n_jobs` is not a positive number.
+        If `method` or `spans` is unknown, or `n_jobs` is neither positive nor -1.
     SolverError
         For all methods but "refit", if a negative pivot or a negative squared distance leads to a
         negative eigenvalue, so that the kernel is not positive semi-definite, which all proofs
@@ -118,7 +120,7 @@ def leave_one_out(
     """
     if method not in METHODS:
         raise ValueError(f"`method` must be one of {list(METHODS)}, got {method!r}.")
-    n_jobs = whole("n_jobs", n_jobs, at_least=1)
+    n_jobs = thread_count("n_jobs", n_jobs)
     answer = _ANSWER_OF_METHOD[method]
     request = _Request(complete, certify, threads=n_jobs, spans=as_spans(spans))
     if isinstance(solution, PairwiseSolution):
@@ -303,6 +305,7 @@ def _enter_accurate(
     problem: Problem, proofs: Proofs, p: int, alpha: FloatArray, wanted: float, equal: IndexArray
 ) -> None:
     """Compute the value of a row beyond double precision, and enter it for all rows equal to it."""
+    check_time()  # once for each row that is refitted or computed anew
     found = accurate_value(problem, p, alpha, wanted)
     margin, accuracy = np.full(len(equal), found.margin), np.full(len(equal), found.accuracy)
     proofs.improve(equal, Proofs.of_values(margin, accuracy))

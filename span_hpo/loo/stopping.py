@@ -24,7 +24,7 @@ from span_hpo.kernels import ALL, kernel_product
 from span_hpo.loo.certificates import certified_errors
 from span_hpo.loo.ends import proven_values
 from span_hpo.loo.proofs import Proofs
-from span_hpo.runtime import ROUNDING_UNIT, FloatArray, IndexArray, compiled
+from span_hpo.runtime import ROUNDING_UNIT, FloatArray, IndexArray, check_time, compiled
 from span_hpo.solver import (
     FEW_OPERATIONS,
     DualPoint,
@@ -67,6 +67,7 @@ def stopped_rows(solution: DualSolution, rows: IndexArray, *, complete: bool) ->
     max_iter = min(solution.max_iter, _ITERATIONS * len(problem))
     tried = stopped = 0
     for i in proofs.open:
+        check_time()
         r = int(rows[i])
         costs = problem.without(r).costs
         alpha = alpha_without(solution, r)

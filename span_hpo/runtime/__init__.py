@@ -17,16 +17,17 @@ from span_hpo.runtime.arrays import (
     sums_of_others,
     weighted_mean,
 )
-from span_hpo.runtime.checks import LARGEST_WHOLE, ArgumentError, real, whole
+from span_hpo.runtime.checks import LARGEST_WHOLE, ArgumentError, make_plain, plain, real, whole
 from span_hpo.runtime.compilation import (
     compiled,
     interpreted,
     load_compiled,
     runs_machine_code,
 )
+from span_hpo.runtime.deadlines import OutOfTimeError, check_time, time_limit
 from span_hpo.runtime.memo import Memo
 from span_hpo.runtime.printing import Printable, counted
-from span_hpo.runtime.threads import OneBlasThread, blas_libraries, one_blas_thread
+from span_hpo.runtime.threads import OneBlasThread, blas_libraries, one_blas_thread, thread_count
 
 __all__ = [
     "LARGEST_WHOLE",
@@ -38,22 +39,28 @@ __all__ = [
     "IndexArray",
     "Memo",
     "OneBlasThread",
+    "OutOfTimeError",
     "Printable",
     "accurate_dots",
     "are_short",
     "blas_libraries",
+    "check_time",
     "compiled",
     "counted",
     "exact_dots",
     "exact_products",
     "interpreted",
     "load_compiled",
+    "make_plain",
     "one_blas_thread",
+    "plain",
     "read_only",
     "real",
     "rows_of",
     "runs_machine_code",
     "sums_of_others",
+    "thread_count",
+    "time_limit",
     "weighted_mean",
     "whole",
 ]

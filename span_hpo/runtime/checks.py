@@ -1,6 +1,7 @@
 """Checks for single numbers from users; arrays are checked in `span_hpo.data`."""
 
 import math
+from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any
 
@@ -37,6 +38,31 @@ class ArgumentError(ValueError):
         return self.message(f"`{self.argument}`")
 
 
+def plain(value: Any) -> Any:
+    """Return a number of NumPy as a number of Python, also in a list, a tuple or a dictionary.
+
+    What holds no such number is returned as it is, because options are found by their identity.
+    """
+    if type(value) in (list, tuple):
+        parts = [plain(part) for part in value]
+        is_same = all(new is old for new, old in zip(parts, value, strict=True))
+        return value if is_same else type(value)(parts)
+    if type(value) is dict:
+        values = list(value.values())
+        parts = plain(values)
+        return value if parts is values else dict(zip(plain(list(value)), parts, strict=True))
+    return value.item() if getattr(value, "ndim", None) == 0 else value
+
+
+def make_plain(instance: Any) -> None:
+    """Replace numbers of NumPy in the fields of a frozen dataclass by numbers of Python."""
+    for field in fields(instance):
+        given = getattr(instance, field.name)
+        found = plain(given)
+        if found is not given:
+            object.__setattr__(instance, field.name, found)
+
+
 def real(name: str, value: Any, *, above: float = -math.inf, at_least: float = -math.inf) -> float:
     """Return a number as a float if it is finite and in its range.
 
@@ -45,8 +71,7 @@ def real(name: str, value: Any, *, above: float = -math.inf, at_least: float = -
     ArgumentError
         If the value is not such a number. The message names the argument and its range.
     """
-    if getattr(value, "ndim", None) == 0:
-        value = value.item()
+    value = plain(value)
     if isinstance(value, Real) and not isinstance(value, bool):
         try:
             number = float(value)
@@ -77,4 +102,4 @@ def whole(name: str, value: Any, *, at_least: int | None = None, at_most: int | 
     limits = ""
     if at_least is not None:
         limits = f" of at least {at_least}" if at_most is None else f" from {at_least} to {at_most}"
-    raise ArgumentError(name, f"must be a whole number{limits}, got {value!r}.")
+    raise ArgumentError(name, f"must be a whole number{limits}, got {plain(value)!r}.")

@@ -13,8 +13,43 @@ from typing import Any, ParamSpec, TypeVar
 
 import threadpoolctl
 
+from span_hpo.runtime.checks import ArgumentError, whole
+
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def thread_count(name: str, n_jobs: Any) -> int:
+    """Return a number of threads, where -1 stands for all cores that this process may use.
+
+    Parameters
+    ----------
+    name
+        Name of the argument, for messages.
+    n_jobs
+        Number of threads, or -1.
+
+    Raises
+    ------
+    ArgumentError
+        If the value is neither -1 nor a positive whole number.
+    """
+    try:
+        number = whole(name, n_jobs, at_least=-1)
+    except ArgumentError:
+        number = 0
+    if number == 0:
+        raise ArgumentError(
+            name, f"must be a whole number of at least 1, or -1 for all cores, got {n_jobs!r}."
+        )
+    return usable_cores() if number == -1 else number
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may use, which others may use too."""
+    if hasattr(os, "sched_getaffinity"):  # not on all systems
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def one_blas_thread(function: Callable[P, T]) -> Callable[P, T]:

@@ -1,10 +1,11 @@
+import dataclasses
 import math
 import pickle
 
 import numpy as np
 import pytest
 
-from span_hpo.runtime.checks import ArgumentError, real, whole
+from span_hpo.runtime.checks import ArgumentError, make_plain, plain, real, whole
 
 
 def test_numbers_of_any_type():
@@ -52,3 +53,35 @@ def test_an_error_can_name_its_argument_otherwise():
         real("width", -1, above=0)
     assert raised.value.argument == "width"
     assert raised.value.message("--width") == "--width must be a finite number above 0, got -1."
+
+
+def test_numbers_of_numpy_become_plain():
+    """Numbers in lists, tuples, dictionaries and dataclasses are those of Python."""
+    one = np.float64(1.5)
+    for given, expected in (
+        (one, "1.5"),
+        ([one, 2], "[1.5, 2]"),
+        ((np.int64(3), (one,)), "(3, (1.5,))"),
+        ({"a": one}, "{'a': 1.5}"),
+        (np.bool_(True), "True"),
+    ):
+        assert repr(plain(given)) == expected
+    for same in ([1, "x"], (1, 2), {"a": (1,)}, None, "text", np.ones(2)):
+        assert plain(same) is same
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings:
+        width: float
+        name: str = "x"
+
+    settings = Settings(np.float64(0.5))
+    make_plain(settings)
+    assert repr(settings).endswith("Settings(width=0.5, name='x')")
+
+
+def test_messages_show_plain_numbers():
+    """What was received is shown as a user would type it."""
+    with pytest.raises(ArgumentError, match=r"got 2\.5\.$"):
+        whole("n", np.float64(2.5))
+    with pytest.raises(ArgumentError, match=r"got -1\.0\.$"):
+        real("x", np.float64(-1), above=0)

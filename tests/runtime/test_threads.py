@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -5,8 +8,9 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from span_hpo import leave_one_out, solve
-from span_hpo.runtime.threads import one_blas_thread
+from span_hpo.runtime.threads import one_blas_thread, thread_count
 from tests.problems import moons_problem
+from tests.processes import ENVIRONMENT
 
 
 @pytest.fixture
@@ -82,3 +86,26 @@ def test_fits_give_the_same_bits_whatever_the_user_allows():
         with threadpool_limits(limit, user_api="blas"):
             found.append(leave_one_out(solve(problem)).decision_values)
     np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Only Linux can take cores away.")
+def test_all_cores_are_those_that_the_process_may_use():
+    """-1 stands for the cores that the process was given, not for all of the machine."""
+    code = (
+        "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+        "from span_hpo.runtime.threads import thread_count\n"
+        "print(thread_count('n_jobs', -1))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True)
+    assert found.stdout.split() == [b"1"]
+    assert thread_count("n_jobs", -1) == len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize("wrong", [0, -2, 1.0, True, None, "all"])
+def test_numbers_of_threads(wrong):
+    """A positive number is taken as it is; what is neither that nor -1 is named."""
+    assert thread_count("n_jobs", 3) == 3
+    with pytest.raises(
+        ValueError, match="`n_jobs` must be a whole number of at least 1, or -1 for all cores, got"
+    ):
+        thread_count("n_jobs", wrong)

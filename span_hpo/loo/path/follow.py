@@ -11,7 +11,7 @@ from span_hpo.loo.path.one_call import followed_in_one_call
 from span_hpo.loo.path.segments import END, LONG, MOST_CHANGED, MOST_SEGMENTS, Paths
 from span_hpo.loo.path.tableau import PathState, Tableau
 from span_hpo.loo.proofs import Proofs
-from span_hpo.runtime import FloatArray, IndexArray
+from span_hpo.runtime import FloatArray, IndexArray, check_time
 from span_hpo.solver import DualSolution, Problem, margin_rounding, zero_width
 
 _ENTRIES_AT_ONCE = 1_000_000  # largest number of coordinates of paths in one array
@@ -82,6 +82,7 @@ def _settled(
     result = Proofs.none(len(rows))
     watched = tableau.watched(rows, watch)
     for block in _blocks(watched):
+        check_time()
         todo, count = block, watched[block]
         # A path that proves nothing is followed once more, to its end and with all rows that the
         # block watches: it may have stopped too early for a proof that allows for rounding.

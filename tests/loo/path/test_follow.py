@@ -303,11 +303,13 @@ def test_threads_change_nothing():
     solution = solve(moons_problem(200, cost=20.0, gamma=3.0))
     one = leave_one_out(solution, "exact", complete=True)
     several = leave_one_out(solution, "exact", complete=True, n_jobs=3)
+    on_all_cores = leave_one_out(solution, "exact", complete=True, n_jobs=-1)
+    np.testing.assert_array_equal(on_all_cores.decision_values, several.decision_values)
     np.testing.assert_array_equal(one.decision_values, several.decision_values)
     with interpreted():
         plain = leave_one_out(solution, "exact", n_jobs=2)
     assert plain.error == one.error
-    with pytest.raises(ValueError, match="`n_jobs` must be a whole number of at least 1, got 0"):
+    with pytest.raises(ValueError, match="`n_jobs` must be a whole number of at least 1, or -1"):
         leave_one_out(solution, "exact", n_jobs=0)
 
 
