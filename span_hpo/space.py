@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from span_hpo.runtime import LARGEST_WHOLE, real, whole
+from span_hpo.runtime import LARGEST_WHOLE, plain, real, whole
 
 _STEP_ROUNDING = 1e-9  # relative rounding of a number of steps: 2.99... from 0.3 / 0.1 counts as 3
 _GRID_DIGITS = 15  # significant digits of values on a linear grid: 3 * 0.1 becomes 0.3
@@ -203,7 +203,7 @@ class Choice:
             raise TypeError(f"`options` must be a list or tuple of values, got {self.options!r}.")
         if not self.options:
             raise ValueError("`options` must hold at least one value, got none.")
-        object.__setattr__(self, "options", tuple(self.options))
+        object.__setattr__(self, "options", plain(tuple(self.options)))
 
     def grid(self, points: int) -> list[Any]:
         """Return all options, regardless of `points`."""
@@ -306,7 +306,7 @@ def checked_params(space: Space, params: Params) -> dict[str, Any]:
         raise ValueError(
             f"`params` must name exactly {list(space)}, got {list(params)}: {', '.join(faults)}."
         )
-    return {name: params[name] for name in space}
+    return {name: plain(params[name]) for name in space}
 
 
 def started(space: Space, starts: Sequence[Params]) -> list[dict[str, Any]]:

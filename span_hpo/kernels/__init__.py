@@ -12,8 +12,8 @@ from span_hpo.kernels.blocks import (
     kernel_times,
     largest_entry,
 )
-from span_hpo.kernels.cache import KernelCache
-from span_hpo.kernels.distances import median_squared_distance
+from span_hpo.kernels.cache import KernelCache, KernelMemory
+from span_hpo.kernels.distances import cross_squared_distances, median_squared_distance
 from span_hpo.kernels.functions import (
     KERNELS,
     LIBSVM_KERNELS,
@@ -39,12 +39,14 @@ __all__ = [
     "KernelBlocks",
     "KernelCache",
     "KernelMatrix",
+    "KernelMemory",
     "Laplacian",
     "Linear",
     "Polynomial",
     "Precomputed",
     "as_kernel",
     "as_kernel_blocks",
+    "cross_squared_distances",
     "entry_range",
     "first_equal_rows",
     "is_held",

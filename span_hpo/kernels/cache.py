@@ -15,6 +15,7 @@ from span_hpo.runtime import FloatArray, IndexArray, Memo
 from span_hpo.space import Params
 
 _DIAGONAL_ROWS = 500  # rows whose diagonal kernel values are computed together
+_AT_PEAK = 3.0  # memory at the peak relative to the matrices: copies and factors of their blocks
 _UNKNOWN_MEMORY = 2000.0  # memory limit in megabytes if the system does not report its memory
 
 
@@ -66,6 +67,28 @@ class FeatureKernel:
     def features(self) -> KernelFeatures:
         """The features to fit on, because the matrix is not held."""
         return KernelFeatures(self.X, self.kernel.svc_arguments(**self.values))
+
+
+@dataclass(frozen=True)
+class KernelMemory:
+    """The memory that kernel matrices will take, in megabytes.
+
+    Attributes
+    ----------
+    is_held
+        Whether the matrices fit into the limit. Otherwise none is held.
+    matrices
+        Memory of all matrices that are, or would be, held at a time.
+    peak
+        Memory at the peak of a trial in which most rows are support vectors.
+    limit
+        Limit of the memory for matrices.
+    """
+
+    is_held: bool
+    matrices: float
+    peak: float
+    limit: float
 
 
 class KernelCache:
@@ -121,6 +144,14 @@ class KernelCache:
             return self._build(self.kernel.restrict(statistic, rows), values)
         K = self._matrix.get(key, lambda: self._build(statistic, values))
         return K if rows is None else KernelMatrix(K.block(rows, rows))
+
+    def memory(self, threads: int) -> KernelMemory:
+        """Return a forecast of the memory that trials in so many threads take."""
+        count = self.X.shape[0]
+        # All threads share the statistic; with a searched width, each has a matrix of its own.
+        matrices = 1.0 if self._fixed is not None else 1.0 + threads
+        held = 8e-6 * count**2 * matrices
+        return KernelMemory(self._fits(count), held, _AT_PEAK * held, self.memory_limit)
 
     def _fits(self, count: int) -> bool:
         """Return whether the matrices of `count` rows fit into the memory limit."""

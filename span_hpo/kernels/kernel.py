@@ -14,7 +14,7 @@ import numpy as np
 
 from span_hpo.data import as_features
 from span_hpo.kernels.distances import check_overflow
-from span_hpo.runtime import FloatArray, IndexArray, real
+from span_hpo.runtime import FloatArray, IndexArray, make_plain, real
 from span_hpo.space import Params, Space, as_dimension, searched, value_of
 
 
@@ -37,6 +37,9 @@ class Kernel(ABC):
 
     libsvm_name: ClassVar[str | None] = None
     gives_blocks: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        make_plain(self)
 
     def __call__(self, X: Any, Z: Any = None) -> FloatArray:
         """Return the kernel values of all pairs of rows.

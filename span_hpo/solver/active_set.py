@@ -7,7 +7,14 @@ import numpy as np
 
 from span_hpo.errors import SolverError
 from span_hpo.kernels import KernelBlocks, kernel_times
-from span_hpo.runtime import BoolArray, FloatArray, IndexArray, rows_of, runs_machine_code
+from span_hpo.runtime import (
+    BoolArray,
+    FloatArray,
+    IndexArray,
+    check_time,
+    rows_of,
+    runs_machine_code,
+)
 from span_hpo.solver.box_qp import BoxQP
 from span_hpo.solver.centred_gram import CentredGram, factored_gram
 from span_hpo.solver.offsets import OffsetLimits, offset_limits
@@ -113,6 +120,7 @@ def polished(start: DualPoint) -> DualPoint:
     working = start.in_bound
     paired = crossed = False  # what has been tried since the last step that stayed in the box
     for _ in range(_ROUNDS):
+        check_time()
         noise = margin_noise(point.alpha, largest)
         if not working.any():
             limits = point.limits

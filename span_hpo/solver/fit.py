@@ -13,6 +13,7 @@ from span_hpo.errors import SolverError
 from span_hpo.kernels import KernelBlocks, KernelMatrix, is_held, kernel_product, largest_entry
 from span_hpo.runtime import (
     FloatArray,
+    check_time,
     one_blas_thread,
     read_only,
     real,
@@ -120,6 +121,7 @@ def solve(
     """
     tol, max_iter = real("tol", tol, above=0), checked_max_iter(max_iter)
     solver = as_solver(solver)
+    check_time()
     if solver == SMO and not is_held(problem.K):
         raise ValueError(
             "`solver` must be 'auto' or 'libsvm' if the kernel matrix is not held in memory, got "

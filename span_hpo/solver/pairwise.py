@@ -12,13 +12,22 @@ from itertools import combinations
 import numpy as np
 
 from span_hpo.kernels import KernelBlocks, kernel_times
-from span_hpo.runtime import Array, BoolArray, FloatArray, IndexArray, read_only, rows_of
+from span_hpo.runtime import (
+    Array,
+    BoolArray,
+    FloatArray,
+    IndexArray,
+    Printable,
+    counted,
+    read_only,
+    rows_of,
+)
 from span_hpo.solver.fit import solve
 from span_hpo.solver.problem import DualSolution, Problem
 
 
-@dataclass(frozen=True, eq=False)
-class PairwiseSolution:
+@dataclass(frozen=True, eq=False, repr=False)
+class PairwiseSolution(Printable):
     """The fits of all pairs of classes.
 
     Attributes
@@ -40,6 +49,15 @@ class PairwiseSolution:
     rows: tuple[IndexArray, ...]
     solutions: tuple[DualSolution, ...]
     decision_values: FloatArray
+
+    def _summary(self) -> tuple[str, dict[str, str]]:
+        fits, rows = counted(len(self.solutions), "fit"), counted(len(self.codes), "row")
+        n_converged = sum(solution.converged for solution in self.solutions)
+        return f"PairwiseSolution of {rows} in {fits} of two classes", {
+            "support vectors": f"{self.n_support:,}, {self.n_in_bound:,} of them in-bound",
+            "solver": self.solver,
+            "converged": f"{n_converged:,} of {fits}",
+        }
 
     @property
     def converged(self) -> bool:

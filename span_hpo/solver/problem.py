@@ -29,6 +29,8 @@ from span_hpo.runtime import (
     BoolArray,
     FloatArray,
     IndexArray,
+    Printable,
+    counted,
     read_only,
     rows_of,
 )
@@ -39,8 +41,8 @@ from span_hpo.solver.offsets import OffsetLimits, offset_limits
 from span_hpo.solver.rounding import margin_noise, violation_limit
 
 
-@dataclass(frozen=True, eq=False)
-class Problem:
+@dataclass(frozen=True, eq=False, repr=False)
+class Problem(Printable):
     """The dual of a weighted two-class SVM.
 
     Parameters
@@ -92,6 +94,16 @@ class Problem:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def _summary(self) -> tuple[str, dict[str, str]]:
+        n_positive = int(np.count_nonzero(self.y > 0))
+        least, most = float(self.costs.min()), float(self.costs.max())
+        size = 8e-6 * len(self) ** 2
+        return f"Problem of {counted(len(self), 'row')}", {
+            "labels": f"{len(self) - n_positive:,} of -1, {n_positive:,} of +1",
+            "costs": f"{least:.6g}" if least == most else f"from {least:.6g} to {most:.6g}",
+            "kernel matrix": f"in memory, {size:.3g} MB" if is_held(self.K) else "not in memory",
+        }
 
     def take(self, rows: IndexArray) -> "Problem":
         """Return the problem of the given rows."""
@@ -157,8 +169,8 @@ def kinds_of_support(alpha: FloatArray, costs: FloatArray) -> tuple[BoolArray, B
     return in_bound, (alpha > 0) & ~in_bound
 
 
-@dataclass(frozen=True, eq=False)
-class DualSolution:
+@dataclass(frozen=True, eq=False, repr=False)
+class DualSolution(Printable):
     """The solution of a `Problem`, which can check its own optimality.
 
     Attributes
@@ -225,6 +237,15 @@ class DualSolution:
             self.__dict__["gram"] = known_gram
         if known_basic is not None:
             self.__dict__["basic"] = known_basic
+
+    def _summary(self) -> tuple[str, dict[str, str]]:
+        rows = counted(len(self.problem), "row")
+        return f"DualSolution of {rows} by solver {self.solver!r}", {
+            "support vectors": f"{self.n_support:,}, {self.n_in_bound:,} of them in-bound",
+            "offset": f"{self.b:.6g}" + ("" if self.b_unique else ", one of several"),
+            "KKT violation": f"{self.kkt_violation():.2g}",
+            "converged": "yes" if self.converged else "no",
+        }
 
     @property
     def n_support(self) -> int:

@@ -15,7 +15,7 @@ here run over the matrix itself, which is faster if it is held in memory anyway.
 import numpy as np
 
 from span_hpo.kernels import ALL, KernelBlocks, KernelMatrix, kernel_product
-from span_hpo.runtime import BoolArray, FloatArray, compiled, rows_of
+from span_hpo.runtime import BoolArray, FloatArray, check_time, compiled, rows_of
 
 _FLAT = 1e-12  # relative to K_ii + K_jj: least squared distance of two rows
 _OPEN_SHARE = 0.75  # if at most this share of the rows may still move, their matrix is copied
@@ -125,6 +125,7 @@ def _descend(
     diagonal, flat = _distance_parts(K.values)
     left, at_once = max_steps, min(max(len(y), _PATIENCE[0]), _PATIENCE[1])
     while left:
+        check_time()
         allowed = min(at_once, left)
         taken, gap = _pair_steps(K.values, diagonal, flat, lower, upper, beta, v, tol, allowed)
         left -= taken

@@ -324,3 +324,15 @@ def test_refits_are_counted_by_rows():
         X, labels, kernel=RBF(gamma=1.0), weighting=UniformCost(C=1.0), loo_method="refit"
     )
     assert objective.evaluate({}).loo.n_refit == 45
+
+
+def test_solutions_of_pairs_are_printed_in_a_few_lines():
+    """The lines count support vectors and fits."""
+    objective = SpanObjective(*load_iris(return_X_y=True))
+    solution = objective.solution(objective.defaults()[0])
+    lines = repr(solution).splitlines()
+    assert lines[0] == "PairwiseSolution of 150 rows in 3 fits of two classes"
+    assert lines[1] == (
+        f"  support vectors  {solution.n_support}, {solution.n_in_bound} of them in-bound"
+    )
+    assert lines[-1] == "  converged        3 of 3 fits"

@@ -5,7 +5,7 @@ import numpy as np
 import piqp
 import pytest
 
-from span_hpo import Problem, solve
+from span_hpo import Linear, Problem, solve
 from tests.problems import (
     mixed_norms_problem,
     moons_problem,
@@ -200,3 +200,23 @@ def test_curvature_makes_gaps_of_large_costs_small():
 def test_gap_of_a_polished_fit_is_negligible(seed):
     """At the solution of an ordinary problem only rounding is left."""
     assert solve(moons_problem(60, cost=5.0, seed=seed)).gap < 1e-9
+
+
+def test_problems_and_solutions_are_printed_in_a_few_lines():
+    """No matrix is printed, but what a user wants to know of it."""
+    K = Linear()([[0.0], [1.0], [2.0], [3.0]])
+    problem = Problem(K, y=[-1, 1, -1, 1], costs=[1.0, 1.0, 1.0, 0.5])
+    assert repr(problem).splitlines() == [
+        "Problem of 4 rows",
+        "  labels         2 of -1, 2 of +1",
+        "  costs          from 0.5 to 1",
+        "  kernel matrix  in memory, 0.000128 MB",
+    ]
+    equal = Problem(K, y=[-1, 1, -1, 1], costs=[1.0] * 4)
+    assert "\n  costs          1\n" in repr(equal)
+    lines = repr(solve(equal)).splitlines()
+    assert lines[0].startswith("DualSolution of 4 rows by solver ")
+    assert lines[1] == "  support vectors  4, 2 of them in-bound"
+    assert lines[2] == "  offset           -1"
+    assert lines[-1] == "  converged        yes"
+    assert len(lines) == 5
