@@ -1,26 +1,37 @@
 """Weightings, which are rules that turn what is known about the rows into costs."""
 
-from span_hpo.weighting.class_costs import COST_RANGE, ClassCosts, UniformCost
+from span_hpo.weighting.class_costs import (
+    BALANCE_RANGE,
+    COST_RANGE,
+    ClassCosts,
+    ImbalanceCost,
+    UniformCost,
+)
+from span_hpo.weighting.names import WEIGHTINGS, as_weighting
 from span_hpo.weighting.products import (
     ComposableWeighting,
     Weighting,
     bind_to,
-    is_weighting,
+    legend_of,
     sample_costs,
     starts_of,
 )
 from span_hpo.weighting.scores import PowerScore, SigmoidScore
 
 __all__ = [
+    "BALANCE_RANGE",
     "COST_RANGE",
+    "WEIGHTINGS",
     "ClassCosts",
     "ComposableWeighting",
+    "ImbalanceCost",
     "PowerScore",
     "SigmoidScore",
     "UniformCost",
     "Weighting",
+    "as_weighting",
     "bind_to",
-    "is_weighting",
+    "legend_of",
     "sample_costs",
     "starts_of",
 ]

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from span_hpo.data import Dataset
-from span_hpo.runtime import FloatArray, real
+from span_hpo.runtime import FloatArray, plain, real
 from span_hpo.space import Float, Hyperparameter, Params, Space, searched, value_of
 from span_hpo.weighting.products import ComposableWeighting
 
 COST_RANGE = Float(2.0**-6, 2.0**10, log=True)
+BALANCE_RANGE = Float(0.0, 1.5)
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,11 @@ class ClassCosts(ComposableWeighting):
     """One cost for each class.
 
     The name of a parameter is ``C_`` followed by the label, for example ``C_-1`` and ``C_1`` for
-    the labels -1 and 1, or ``C_bad`` and ``C_good`` for strings. Characters outside
-    ``[A-Za-z0-9_.+-]`` are replaced by ``_``. If two names would then be equal, the parameters are
-    numbered ``C_0``, ``C_1`` and so on in sorted order of the labels.
+    the labels -1 and 1, ``C_bad`` and ``C_good``, or ``C_naïve``. In a label of ASCII
+    characters only, those outside ``[A-Za-z0-9_.+-]`` are replaced by ``_``, and in others those
+    that cannot be printed. If two names would then be equal, the parameters are numbered ``C_0``,
+    ``C_1`` and so on in sorted order of the labels. `SpanObjective.legend` says which label a name
+    stands for if the name does not hold it.
 
     Parameters
     ----------
@@ -98,7 +101,7 @@ class ClassCosts(ComposableWeighting):
             if len(values) != len(labels):
                 raise ValueError(
                     f"`{argument}` must have one entry for each of the labels {labels}, "
-                    f"got {list(values)}."
+                    f"got {plain(list(values))}."
                 )
         if len(set(names)) < len(names):
             raise ValueError(f"`names` must differ from each other, got {list(names)}.")
@@ -117,6 +120,15 @@ class ClassCosts(ComposableWeighting):
         ]
         return np.array(per_class)[data.codes]
 
+    def legend(self, data: Dataset) -> dict[str, str]:
+        """Return what those names stand for that do not hold their labels."""
+        labels = zip(self._settings(), data.classes.tolist(), strict=True)
+        return {
+            name: f"cost of class {label!r}"
+            for name, label in labels
+            if name != f"C_{_written(label)}"
+        }
+
     def starts(self, data: Dataset) -> list[dict[str, Any]]:
         """Return equal costs, and costs whose sum is the same in every class."""
         counts = np.bincount(data.codes)
@@ -133,12 +145,68 @@ class ClassCosts(ComposableWeighting):
         return dict(zip(self.names, self.per_class, strict=True))
 
 
-def _class_names(labels: list[Any]) -> tuple[str, ...]:
-    def written(label: Any) -> str:
-        whole = isinstance(label, float) and label.is_integer()
-        return re.sub(r"[^A-Za-z0-9_.+-]", "_", str(int(label) if whole else label))
+@dataclass(frozen=True)
+class ImbalanceCost(ComposableWeighting):
+    """One cost for all classes, and an exponent that balances classes of different size.
 
-    names = tuple(f"C_{written(label)}" for label in labels)
+    A row of class c costs ``C (l / (k l_c))^balance``, where l_c of the l rows are in class c, and
+    k is the number of classes. With `balance` 0 all rows have the same cost; with 1 the sum of the
+    costs is the same in every class, as with ``class_weight="balanced"`` in scikit-learn. So two
+    hyperparameters are enough for any number of classes.
+
+    Parameters
+    ----------
+    C
+        Cost of a row if all classes have the same number of rows; positive.
+    balance
+        Exponent of the class weights.
+
+    Examples
+    --------
+    >>> from span_hpo import ImbalanceCost, SpanObjective
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["bad", "good", "good", "good"]
+    >>> objective = SpanObjective(X, y, kernel="linear", weighting=ImbalanceCost(C=3.0))
+    >>> list(objective.space)
+    ['balance']
+    >>> objective.weighting.costs(objective.data, {"balance": 1.0}).tolist()
+    [6.0, 2.0, 2.0, 2.0]
+    """
+
+    C: Hyperparameter = COST_RANGE
+    balance: Hyperparameter = BALANCE_RANGE
+
+    @property
+    def space(self) -> Space:
+        """The parameters that are searched."""
+        return searched({"C": self.C, "balance": self.balance})
+
+    def costs(self, data: Dataset, params: Params) -> FloatArray:
+        """Return for each row the cost of its class."""
+        cost = real("C", value_of(self.C, "C", params), at_least=0)
+        balance = real("balance", value_of(self.balance, "balance", params))
+        counts = np.bincount(data.codes)
+        shares: FloatArray = len(data) / (len(counts) * counts)
+        per_class = cost * shares**balance
+        return per_class[data.codes]
+
+    def starts(self, data: Dataset) -> list[dict[str, Any]]:
+        """Return equal costs, and costs whose sum is the same in every class."""
+        return [{"C": 1.0, "balance": 0.0}, {"C": 1.0, "balance": 1.0}]
+
+
+def _class_names(labels: list[Any]) -> tuple[str, ...]:
+    def kept(text: str) -> str:
+        if text.isascii():
+            return re.sub(r"[^A-Za-z0-9_.+-]", "_", text)
+        return "".join(character if character.isprintable() else "_" for character in text)
+
+    names = tuple(f"C_{kept(_written(label))}" for label in labels)
     if len(set(names)) < len(names):
         return tuple(f"C_{index}" for index in range(len(labels)))
     return names
+
+
+def _written(label: Any) -> str:
+    """Return a label as text; integral floats are written as integers."""
+    whole = isinstance(label, float) and label.is_integer()
+    return str(int(label) if whole else label)

@@ -7,11 +7,11 @@ A weighting holds no rows. If its parameters depend on the labels, it also has a
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from span_hpo.data import Dataset, as_numbers
-from span_hpo.runtime import FloatArray
+from span_hpo.runtime import FloatArray, make_plain
 from span_hpo.space import Params, Space, merged_space
 
 
@@ -57,8 +57,20 @@ class Starting(Protocol):
         """Return good first guesses of some parameters for these data."""
 
 
+@runtime_checkable
+class Explained(Protocol):
+    """Optional method of a weighting whose parameters have names that need an explanation."""
+
+    def legend(self, data: Dataset) -> dict[str, str]:
+        """Return what such names stand for."""
+
+
 class ComposableWeighting(ABC):
     """A weighting that can be multiplied, as in ``ClassCosts() * SigmoidScore(C=1.0)``."""
+
+    def __post_init__(self) -> None:
+        if is_dataclass(self):
+            make_plain(self)
 
     @property
     @abstractmethod
@@ -111,6 +123,10 @@ class ProductWeighting(ComposableWeighting):
         """Return for each row the product of its two costs."""
         return sample_costs(self.first, data, params) * sample_costs(self.second, data, params)
 
+    def legend(self, data: Dataset) -> dict[str, str]:
+        """Return what names of either factor stand for."""
+        return {**legend_of(self.first, data), **legend_of(self.second, data)}
+
     def starts(self, data: Dataset) -> list[dict[str, Any]]:
         """Return all combinations of the first guesses of the two factors."""
         return [
@@ -137,6 +153,11 @@ def bind_to(weighting: Weighting, data: Dataset) -> Weighting:
 def starts_of(weighting: Weighting, data: Dataset) -> list[dict[str, Any]]:
     """Return the first guesses of a weighting, or ``[{}]`` if it suggests none."""
     return weighting.starts(data) if isinstance(weighting, Starting) else [{}]
+
+
+def legend_of(weighting: Weighting, data: Dataset) -> dict[str, str]:
+    """Return what those names of a weighting stand for that need an explanation."""
+    return weighting.legend(data) if isinstance(weighting, Explained) else {}
 
 
 def sample_costs(weighting: Weighting, data: Dataset, params: Params) -> FloatArray:

@@ -1,7 +1,16 @@
 import numpy as np
 import pytest
+from sklearn.utils.class_weight import compute_class_weight
 
-from span_hpo import ClassCosts, Float, UniformCost
+from span_hpo import (
+    ClassCosts,
+    Float,
+    ImbalanceCost,
+    SigmoidScore,
+    SpanObjective,
+    SpanSVC,
+    UniformCost,
+)
 from span_hpo.data import as_dataset
 from span_hpo.weighting.products import bind_to
 from tests.weighting.rows import DATA, X, costs
@@ -35,12 +44,77 @@ def test_class_costs_by_label():
         (["bad", "good"], ["C_bad", "C_good"]),
         (["> 50k", "<= 50k"], ["C____50k", "C___50k"]),
         (["a b", "a/b"], ["C_0", "C_1"]),
+        (["No", "Sí \u2013 naïve"], ["C_No", "C_Sí \u2013 naïve"]),
+        (["да", "нет"], ["C_да", "C_нет"]),
+        (["猫\n", "猫\t"], ["C_0", "C_1"]),
+        (["é\n", "ü"], ["C_é_", "C_ü"]),
     ],
 )
 def test_names_of_class_costs(labels, names):
     """Parameters are named after the labels; names that would collide are numbered."""
     data = as_dataset(X, labels * 2)
     assert list(bind_to(ClassCosts(), data).space) == names
+
+
+@pytest.mark.parametrize(
+    ("labels", "legend"),
+    [
+        ([-1.0, 1.0], {}),
+        (["No", "Sí \u2013 naïve"], {}),
+        (["> 50k", "no"], {"C___50k": "cost of class '> 50k'"}),
+        (["a b", "a/b"], {"C_0": "cost of class 'a b'", "C_1": "cost of class 'a/b'"}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::span_hpo.ScalingWarning")  # few rows
+def test_names_without_their_labels_have_a_legend(labels, legend):
+    """Products and objectives say which label a name stands for that does not hold it."""
+    scores = np.linspace(0, 1, 4)
+    for weighting in (ClassCosts(), ClassCosts() * SigmoidScore(C=1.0)):
+        objective = SpanObjective(X, labels * 2, scores=scores, weighting=weighting)
+        assert objective.legend == legend
+    model = SpanSVC(weighting="class", n_trials=1).fit(X, labels * 2, sample_weight=[1, 2, 3, 4])
+    assert model.objective_.legend == legend
+
+
+def test_imbalance_costs_by_hand():
+    """Of six rows in classes of 1, 2 and 3, a row costs C (2, 1 or 2/3) to the power of balance."""
+    data = as_dataset(np.arange(6.0)[:, None], ["c", "a", "b", "c", "b", "c"])
+    shares = np.array([2 / 3, 2.0, 1.0, 2 / 3, 1.0, 2 / 3])
+    for balance in (0.0, 0.5, 1.0, 1.5):
+        costs = ImbalanceCost(3.0, balance).costs(data, {})
+        np.testing.assert_allclose(costs, 3 * shares**balance)
+    balanced = ImbalanceCost(1.0, 1.0).costs(data, {})
+    totals = [balanced[data.codes == code].sum() for code in range(3)]
+    np.testing.assert_allclose(totals, totals[0])
+
+
+@pytest.mark.parametrize("balance", [0.0, 0.5, 1.0, 1.5])
+def test_imbalance_costs_are_class_weights(balance):
+    """The fit is that of class costs with the same values, and "balanced" of scikit-learn at 1."""
+    generator = np.random.default_rng(1)
+    labels = np.array(["a"] * 30 + ["b"] * 8 + ["c"] * 4)
+    rows = generator.normal(size=(42, 2)) + 1.5 * (labels[:, None] == ["a", "b"])
+    weights = compute_class_weight("balanced", classes=np.unique(labels), y=labels) ** balance
+    by_class = SpanObjective(rows, labels, weighting=ClassCosts((4 * weights).tolist()))
+    ours = SpanObjective(rows, labels, weighting="imbalance")
+    assert set(ours.space) == {"gamma", "C", "balance"}
+    found = ours.evaluate({"gamma": 0.5, "C": 4.0, "balance": balance}).loo.decision_values
+    expected = by_class.evaluate({"gamma": 0.5}).loo.decision_values
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_a_search_of_imbalance_starts_with_equal_and_with_balanced_costs():
+    """The defaults have the exponents 0 and 1 with every width, and no exponent that is fixed."""
+    labels = [0, 1, 1, 1]
+    defaults = SpanObjective(X, labels, weighting=ImbalanceCost()).defaults()
+    assert {one["balance"] for one in defaults} == {0.0, 1.0}
+    assert {one["C"] for one in defaults} == {1.0}
+    fixed = SpanObjective(X, labels, weighting=ImbalanceCost(balance=0.5)).defaults()
+    assert all(set(one) == {"C", "gamma"} for one in fixed)
+    product = SpanObjective(
+        X, labels, scores=np.linspace(0.1, 1, 4), weighting=ImbalanceCost() * SigmoidScore(C=1.0)
+    )
+    assert {one["balance"] for one in product.defaults()} == {0.0, 1.0}
 
 
 def test_names_of_class_costs_can_be_chosen():
@@ -55,6 +129,8 @@ def test_names_of_class_costs_can_be_chosen():
         (UniformCost(), {"C": -1.0}, "`C` must be a finite number of at least 0, got -1.0"),
         (UniformCost(C="1"), {}, "`C` must be a finite number of at least 0, got '1'"),
         (UniformCost(), {"C": np.inf}, "`C` must be a finite number of at least 0, got inf"),
+        (ImbalanceCost(), {"C": 1.0, "balance": "1"}, "`balance` must be a finite number"),
+        (ImbalanceCost(), {"C": -1.0, "balance": 1.0}, "`C` must be a finite number of at least 0"),
         (ClassCosts(), {"C_-1": np.nan, "C_1": 1}, "`C_-1` must be a finite number"),
     ],
 )
