@@ -2,6 +2,15 @@
 
 from span_hpo.objective.description import check_same
 from span_hpo.objective.evaluation import CrossValidation, Evaluation, model_rank
+from span_hpo.objective.left_out import left_out_rows, with_values
 from span_hpo.objective.span_objective import SpanObjective
 
-__all__ = ["CrossValidation", "Evaluation", "SpanObjective", "check_same", "model_rank"]
+__all__ = [
+    "CrossValidation",
+    "Evaluation",
+    "SpanObjective",
+    "check_same",
+    "left_out_rows",
+    "model_rank",
+    "with_values",
+]

@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 
 from span_hpo.data import Dataset, not_negative
+from span_hpo.kernels import Kernel
 from span_hpo.loo import METHODS
 from span_hpo.runtime import FloatArray, IndexArray, read_only, whole
-from span_hpo.weighting import ClassCosts, Weighting, is_weighting
+from span_hpo.space import Space
+from span_hpo.weighting import Weighting, sample_costs
 
 
 def as_loo_method(loo_method: Any) -> str:
@@ -24,16 +26,6 @@ def as_weight(metric_weight: Any, count: int) -> FloatArray:
     return read_only(not_negative(metric_weight, "metric_weight", count))
 
 
-def as_weighting(weighting: Any) -> Weighting:
-    """Return a weighting after checking it; by default one cost per class."""
-    if weighting is not None and not is_weighting(weighting):
-        raise TypeError(
-            "`weighting` must have `space` and `costs(data, params)`, such as ClassCosts(), "
-            f"got {weighting!r}."
-        )
-    return ClassCosts() if weighting is None else weighting
-
-
 def chosen_rows(data: Dataset, rows: int | None) -> IndexArray | None:
     """Return the indices of a number of rows, or None for all of them, after checking it."""
     if rows is None:
@@ -46,3 +38,10 @@ def chosen_rows(data: Dataset, rows: int | None) -> IndexArray | None:
     if rows < least:
         raise ValueError(f"`rows` must be at least {least} to hold all classes, got {rows}.")
     return np.sort(data.nested_order[:rows])
+
+
+def check_middle(data: Dataset, space: Space, kernel: Kernel, weighting: Weighting) -> None:
+    """Raise what every evaluation would raise, such as errors of fixed values or scores."""
+    middle = {name: part.grid(1)[0] for name, part in space.items()}
+    kernel.values(middle)
+    sample_costs(weighting, data, middle)

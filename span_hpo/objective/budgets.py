@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from span_hpo.data import Dataset
-from span_hpo.runtime import ArgumentError, real, whole
+from span_hpo.runtime import ArgumentError, plain, real, whole
 
 _SHARE_ROUNDING = 1e-12  # relative rounding of a product: 0.29 * 100 gives 28.99..., but means 29
 
@@ -41,18 +41,18 @@ def budgets_in_rows(budgets: Any, data: Dataset) -> tuple[int, ...]:
         if isinstance(budget, float | np.floating):
             share = real("budgets", budget, above=0)
             if share > 1:
-                raise ArgumentError("budgets", f"must have shares of at most 1.0, got {budget!r}.")
+                raise ArgumentError("budgets", f"must have shares of at most 1.0, got {share!r}.")
             counts.append(math.floor(share * total * (1 + _SHARE_ROUNDING)))
         else:
             counts.append(whole("budgets", budget, at_least=1, at_most=total))
     if any(later <= earlier for earlier, later in pairwise(counts)):
         raise ArgumentError(
-            "budgets", f"must increase, got {list(budgets)}, which is {counts} rows."
+            "budgets", f"must increase, got {plain(list(budgets))}, which is {counts} rows."
         )
     if counts[0] < least:
         raise ArgumentError(
             "budgets",
-            f"must have at least {least} rows to hold all classes, got {list(budgets)}, "
+            f"must have at least {least} rows to hold all classes, got {plain(list(budgets))}, "
             f"which is {counts} rows.",
         )
     return tuple(counts)

@@ -9,37 +9,35 @@ import numpy as np
 from sklearn.svm import SVC
 
 from span_hpo.data import Dataset, as_dataset
-from span_hpo.kernels import KernelBlocks, KernelCache, as_kernel
+from span_hpo.kernels import KernelBlocks, KernelCache, KernelMemory, as_kernel
 from span_hpo.loo import leave_one_out
 from span_hpo.metrics import as_metrics
-from span_hpo.objective.arguments import as_loo_method, as_weight, as_weighting, chosen_rows
+from span_hpo.objective.arguments import as_loo_method, as_weight, check_middle, chosen_rows
 from span_hpo.objective.budgets import budgets_in_rows
 from span_hpo.objective.description import described, described_losses
 from span_hpo.objective.evaluation import CrossValidation, Evaluation
 from span_hpo.objective.folds import held_out_values
 from span_hpo.objective.models import fitted_svc
-from span_hpo.objective.starts import Starts, walk
+from span_hpo.objective.starts import Starts, fitted, walk
+from span_hpo.objective.words import InWords
 from span_hpo.runtime import FloatArray, OneBlasThread, real, whole
 from span_hpo.solver import (
     DEFAULT_MAX_ITER,
     DEFAULT_TOL,
     DualSolution,
     PairwiseSolution,
-    Problem,
     as_solver,
     checked_costs,
     checked_max_iter,
-    solve,
-    solve_pairs,
 )
 from span_hpo.space import Params, Space, checked_params, grid, merged_space, started
-from span_hpo.weighting import Weighting, bind_to, sample_costs, starts_of
+from span_hpo.weighting import Weighting, as_weighting, bind_to, legend_of, starts_of
 
 _logger = logging.getLogger(__name__)
 _DESCRIBED = ("loo_method", "solver", "kernel", "weighting")
 
 
-class SpanObjective:
+class SpanObjective(InWords):
     """Leave-one-out loss of a weighted SVM as a function of its hyperparameters.
 
     One evaluation takes one fit and is deterministic. An objective may be called from several
@@ -55,7 +53,8 @@ class SpanObjective:
         "rbf", "linear", "poly", "laplacian", "precomputed"; a kernel such as ``RBF(gamma=0.1)``; or
         a callable ``(X, Z) -> matrix``.
     weighting
-        Rule that gives each row its cost. By default, one cost per class is searched.
+        Rule that gives each row its cost: a weighting, or "class" (one cost per class, the
+        default), "uniform", "imbalance", "sigmoid", "power", "class*sigmoid" or "class*power".
     metric
         Name of a metric, a callable ``(y, decision_values) -> loss`` (with an argument `weight` if
         `metric_weight` is given), or a tuple of several.
@@ -82,6 +81,8 @@ class SpanObjective:
     ----------
     space
         Searched hyperparameters, by name.
+    legend
+        What those names stand for that do not hold the label of their class, by name.
 
     Examples
     --------
@@ -101,7 +102,7 @@ class SpanObjective:
         y: Any,
         *,
         kernel: Any = "rbf",
-        weighting: Weighting | None = None,
+        weighting: Weighting | str | None = None,
         metric: Any = "error",
         loo_method: str = "span",
         scores: Any = None,
@@ -113,10 +114,9 @@ class SpanObjective:
         memory_limit: float | None = None,
         scaling: str | None = None,
     ) -> None:
-        weighting = as_weighting(weighting)
         self.data = as_dataset(X, y, scores=scores, groups=groups)
         self.kernel = as_kernel(kernel).bind(self.data.X)
-        self.weighting = bind_to(weighting, self.data)
+        self.weighting = bind_to(as_weighting(weighting), self.data)
         self.metrics = as_metrics(metric, weighted=metric_weight is not None)
         self.metric_weight = as_weight(metric_weight, len(self.data))
         self.loo_method = as_loo_method(loo_method)
@@ -127,11 +127,15 @@ class SpanObjective:
         self.space: Space = merged_space(
             {"the kernel": self.kernel.space, "the weighting": self.weighting.space}
         )
+        self.legend = legend_of(self.weighting, self.data)
         if memory_limit is not None:
             memory_limit = real("memory_limit", memory_limit, at_least=0)
+        self.memory_limit = memory_limit
         self.scaling = scaling
         self._kernels = KernelCache(self.kernel, self.data.X, memory_limit)
-        self._check_middle()
+        check_middle(self.data, self.space, self.kernel, self.weighting)
+        for chosen in self.metrics:
+            chosen.check_weight(self.data.y, self.metric_weight, self.data.classes)
 
     def evaluate(
         self,
@@ -336,7 +340,8 @@ class SpanObjective:
 
         Returns
         -------
-        A model that predicts the labels of new rows.
+        A model that predicts the labels of new rows. Costs that depend on the class only are its
+        ``C`` or ``class_weight``; others are its attribute ``costs_``, and a clone asks for them.
 
         Raises
         ------
@@ -346,8 +351,8 @@ class SpanObjective:
         Examples
         --------
         >>> objective = SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1], kernel="linear")
-        >>> objective.fit_model({"C_0": 0.2, "C_1": 0.2}).predict([[0.5], [3.5]]).tolist()
-        [0, 1]
+        >>> objective.fit_model({"C_0": 0.2, "C_1": 0.4}).class_weight
+        {0: 0.2, 1: 0.4}
         """
         params = checked_params(self.space, params)
         data = self.data
@@ -415,6 +420,10 @@ class SpanObjective:
         """
         return budgets_in_rows(budgets, self.data)
 
+    def memory(self, threads: int = 1) -> KernelMemory:
+        """Return a forecast of the memory that trials in so many threads take."""
+        return self._kernels.memory(threads)
+
     def description(self) -> dict[str, Any]:
         """Return what distinguishes this objective from others, in a form for JSON."""
         return {
@@ -431,18 +440,7 @@ class SpanObjective:
         self, K: KernelBlocks, data: Dataset, costs: FloatArray, starts: Starts | None = None
     ) -> DualSolution | PairwiseSolution:
         settings: Any = {"tol": self.tol, "max_iter": self.max_iter, "solver": self.solver}
-        if len(data.classes) > 2:
-            return solve_pairs(K, data.codes, costs, **settings)
-        problem = Problem.of_checked(K, data.y, costs)
-        return solve(problem, **settings) if starts is None else starts.solved(problem, settings)
+        return fitted(K, data, costs, settings, starts)
 
     def _losses(self, data: Dataset, values: FloatArray, weight: FloatArray) -> dict[str, float]:
         return {metric.name: metric.loss(data.y, values, weight) for metric in self.metrics}
-
-    def _check_middle(self) -> None:
-        """Raise what every evaluation would raise, such as errors of fixed values or scores."""
-        middle = {name: part.grid(1)[0] for name, part in self.space.items()}
-        self.kernel.values(middle)
-        sample_costs(self.weighting, self.data, middle)
-        for metric in self.metrics:
-            metric.check_weight(self.data.y, self.metric_weight, self.data.classes)

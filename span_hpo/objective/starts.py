@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from span_hpo.data import Dataset
+from span_hpo.kernels import KernelBlocks
 from span_hpo.runtime import Array, FloatArray
-from span_hpo.solver import DualSolution, Problem, solve
+from span_hpo.solver import DualSolution, PairwiseSolution, Problem, solve, solve_pairs
 
 _SAMPLED_ROWS = 32  # number of rows whose costs are compared
 _MOST_STARTS = 64  # number of the latest solutions that are kept
@@ -54,6 +56,20 @@ class Starts:
         self._solutions[place : place + 1] = [light]
         self._count += 1
         return solution
+
+
+def fitted(
+    K: KernelBlocks,
+    data: Dataset,
+    costs: FloatArray,
+    settings: dict[str, Any],
+    starts: Starts | None,
+) -> DualSolution | PairwiseSolution:
+    """Return the fit of two classes, which may begin at one of the starts, or of all pairs."""
+    if len(data.classes) > 2:
+        return solve_pairs(K, data.codes, costs, **settings)
+    problem = Problem.of_checked(K, data.y, costs)
+    return solve(problem, **settings) if starts is None else starts.solved(problem, settings)
 
 
 def walk(kernels: Sequence[str], costs: Sequence[Array]) -> Iterator[tuple[int, Starts]]:

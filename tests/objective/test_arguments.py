@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from span_hpo import SpanObjective, UniformCost
-from span_hpo.objective.arguments import as_loo_method, as_weight, as_weighting, chosen_rows
+from span_hpo import SpanObjective
+from span_hpo.objective.arguments import as_loo_method, as_weight, chosen_rows
 from tests.problems import two_moons
 
 
@@ -18,15 +18,6 @@ def test_weight():
     np.testing.assert_array_equal(as_weight(None, 2), [1.0, 1.0])
     with pytest.raises(ValueError, match="`metric_weight`"):
         as_weight([1.0, -1.0], 2)
-
-
-def test_weighting():
-    """One cost per class is the default, and objects without costs are rejected."""
-    assert type(as_weighting(None)).__name__ == "ClassCosts"
-    given = UniformCost()
-    assert as_weighting(given) is given
-    with pytest.raises(TypeError, match="`weighting` must have `space`"):
-        as_weighting("costs")
 
 
 def test_chosen_rows():

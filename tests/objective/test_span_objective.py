@@ -26,7 +26,9 @@ from span_hpo import (
     SigmoidScore,
     SolverError,
     SpanObjective,
+    SpanSVC,
     UniformCost,
+    bounds,
     leave_one_out,
     solve,
 )
@@ -564,3 +566,37 @@ def test_evaluate_all_of_several_classes_and_rows():
         alone = objective.evaluate(params, rows=60, loo_method="exact")
         assert evaluation.losses == alone.losses
         assert evaluation.n_rows == 60
+
+
+def test_results_hold_plain_numbers():
+    """Whatever types users pass, what they see are floats of Python, not ``np.float64(1.0)``."""
+    X, y = two_moons(40)
+    one = np.float64(1.0)
+    objective = SpanObjective(
+        X,
+        y,
+        kernel=RBF(gamma=Choice(list(np.logspace(-1, 1, 3)))),
+        weighting=ClassCosts([one, Float(one, np.float64(4.0))]),
+        metric=lambda y, values: np.mean(y * values <= 0),
+    )
+    evaluation = objective.evaluate({"gamma": one, "C_1": np.int64(2)})
+    solution = objective.solution(evaluation.params)
+    seen = [
+        objective.kernel,
+        objective.weighting,
+        objective.defaults(),
+        objective.grid(3),
+        objective.description(),
+        evaluation.params,
+        evaluation.losses,
+        evaluation.rank,
+        evaluation.figures(),
+        evaluation.loo.error_bounds,
+        objective.cross_validate(evaluation.params).losses,
+        SpanSVC(RBF(gamma=one), UniformCost(one)),
+        [solution.b, solution.kkt_violation(), bounds.span_bound(solution)],
+    ]
+    assert "np." not in repr(seen)
+    model = SpanSVC(search=lambda of: dict.fromkeys(of.space, one)).fit(X, y)
+    learned = [model.best_params_, model.best_loss_, model.loo_error_, model.loo_bounds_]
+    assert "np." not in repr(learned)
