@@ -5,18 +5,31 @@ from collections.abc import Sequence
 from span_hpo.objective import SpanObjective
 from span_hpo.runtime import ArgumentError
 
-DEFAULT_BUDGETS = (0.125, 0.25, 0.5, 1.0)  # default budgets, as shares of the rows
+# Default budgets, as shares of the rows: those that the benchmarks `pruning` and `cluster` measure.
+DEFAULT_BUDGETS = (0.125, 0.25, 0.5, 1.0)
 
 
-def default_budgets(*, may_stop: bool) -> tuple[float, ...]:
-    """Return the budgets of a search that names none.
+def default_budgets(objective: SpanObjective, *, may_stop: bool) -> tuple[int, ...]:
+    """Return the budgets, in rows, of a search that names none.
+
+    Shares of so few rows that they do not hold all classes, or not more rows than the share before,
+    are left out.
 
     Parameters
     ----------
+    objective
+        Objective that is evaluated on the rows.
     may_stop
-        Whether a pruner or a scheduler may stop trials early. Otherwise all rows are used at once.
+        Whether a pruner may stop trials early. Otherwise all rows are used at once.
+
+    Returns
+    -------
+    Number of rows of each budget; the last one is all rows.
     """
-    return DEFAULT_BUDGETS if may_stop else (1.0,)
+    if not may_stop:
+        return objective.budget_rows((1.0,))
+    counts = {int(share * len(objective.data)) for share in DEFAULT_BUDGETS}
+    return tuple(sorted(count for count in counts if count >= objective.data.least_rows))
 
 
 def budgets_to_all_rows(objective: SpanObjective, budgets: Sequence[float]) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 import pytest
 
 from span_hpo import SpanObjective
-from span_hpo.search import DEFAULT_BUDGETS, budgets_to_all_rows
+from span_hpo.search import DEFAULT_BUDGETS, budgets_to_all_rows, default_budgets
 from tests.problems import two_moons
 
 
@@ -9,6 +9,15 @@ def test_default_budgets_double_up_to_all_rows():
     """Shares become numbers of rows, each twice the one before."""
     objective = SpanObjective(*two_moons(120))
     assert budgets_to_all_rows(objective, DEFAULT_BUDGETS) == (15, 30, 60, 120)
+    assert default_budgets(objective, may_stop=True) == (15, 30, 60, 120)
+    assert default_budgets(objective, may_stop=False) == (120,)
+
+
+@pytest.mark.parametrize(("rows", "wanted"), [(2, (2,)), (4, (2, 4)), (10, (2, 5, 10))])
+def test_default_budgets_hold_all_classes(rows, wanted):
+    """Shares of too few rows are left out."""
+    objective = SpanObjective(*two_moons(rows))
+    assert default_budgets(objective, may_stop=True) == wanted
 
 
 @pytest.mark.parametrize(
