@@ -7,6 +7,7 @@ except ImportError as error:
         "span_hpo.integrations.optuna needs Optuna: pip install 'span-hpo[optuna]'."
     ) from error
 
+from span_hpo.integrations.optuna.samplers import check_sampler
 from span_hpo.integrations.optuna.selection import best_model, best_trial
 from span_hpo.integrations.optuna.spaces import (
     enqueue_defaults,
@@ -33,6 +34,7 @@ __all__ = [
     "as_storage",
     "best_model",
     "best_trial",
+    "check_sampler",
     "check_study",
     "delete_study",
     "enqueue_defaults",

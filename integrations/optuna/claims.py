@@ -48,7 +48,7 @@ class Claims:
     study
         Study of Optuna.
     n_trials
-        Number of finished trials with which the study shall end.
+        Number of finished trials with which the study shall end; infinity for no limit.
     starts
         Parameters, as the storage holds them, that are tried before any are drawn.
 
@@ -62,7 +62,7 @@ class Claims:
         Number of trials that this search has given up.
     """
 
-    def __init__(self, study: Study, n_trials: int, starts: Sequence[dict[str, Any]]) -> None:
+    def __init__(self, study: Study, n_trials: float, starts: Sequence[dict[str, Any]]) -> None:
         self.study = study
         self.n_trials = n_trials
         self.sampler = PlannedSampler(study.sampler, study)

@@ -1,19 +1,21 @@
 """Keep a journal of Optuna whole: lines are written entirely or not at all, and locks end.
 
-Optuna's own backend leaves a part of a line behind when a disk is full, and a lock of a killed
-process keeps others waiting for 30 seconds. Both are mended here; the file and the name of the lock
-are those of Optuna, so that its other processes can work on the same journal.
+Optuna's own backend leaves a part of a line behind when a disk is full, a lock of a killed process
+keeps others waiting for 30 seconds, and a journal that is deleted during a search is created again
+without its first lines. All this is mended here; the file and the name of the lock are those of
+Optuna, so that its other processes can work on the same journal.
 """
 
 import contextlib
+import errno
 import json
 import os
 import time
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
@@ -67,7 +69,10 @@ def check_journal(path: Path) -> None:
 
 
 class Journal(JournalFileBackend):
-    """Journal whose last line is never a part of one.
+    """Journal whose last line is never a part of one, and whose first line does not change.
+
+    A file that is deleted afterwards is not created again, and another file in its place is neither
+    read nor written: both raise a `FileNotFoundError`.
 
     Parameters
     ----------
@@ -77,8 +82,15 @@ class Journal(JournalFileBackend):
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._first_line: bytes | None = None  # which names the process that has written it
         self._own_lock = JournalLock(str(path))
         super().__init__(str(path), self._own_lock)
+
+    def read_logs(self, log_number_from: int) -> Generator[dict[str, Any], None, None]:
+        """Yield the logs from a line on, if the file is still the same journal."""
+        with self._path.open("rb") as file:
+            self._check_same(file)
+        yield from super().read_logs(log_number_from)
 
     def append_logs(self, logs: list[dict[str, Any]]) -> None:
         """Append one line for each log, and have them on the disk."""
@@ -87,7 +99,7 @@ class Journal(JournalFileBackend):
         with self._locked():
             self._drop_last_line(self._cut())
             try:
-                with self._path.open("ab", buffering=0) as file:
+                with open(self._path, "ab", buffering=0, opener=_open_existing) as file:
                     _append(file.fileno(), data)
             except OSError as error:
                 raise OSError(error.errno, error.strerror, str(self._path)) from error
@@ -98,9 +110,22 @@ class Journal(JournalFileBackend):
             with self._locked():
                 self._drop_last_line(self._damage())
 
+    def _check_same(self, file: BinaryIO) -> None:
+        """Raise if a file has another first line than this journal had at an earlier call."""
+        first = file.readline()
+        if self._first_line is None and first.endswith(b"\n"):
+            self._first_line = first
+        if self._first_line not in (None, first):
+            raise FileNotFoundError(
+                errno.ENOENT,
+                "The journal was deleted, and another file has taken its place",
+                str(self._path),
+            )
+
     def _cut(self) -> int | None:
         """Return where the last line begins if it has no end, otherwise None."""
         with self._path.open("rb") as file:
+            self._check_same(file)
             if file.seek(0, os.SEEK_END) == 0:
                 return None
             file.seek(-1, os.SEEK_END)
@@ -206,7 +231,7 @@ class JournalLock(JournalFileOpenLock):
 
     def _break(self, judged: bytes) -> None:
         """Remove a lock that was judged, unless another process has been faster."""
-        with open(self._journal, "ab") as guard:
+        with open(self._journal, "ab", opener=_open_existing) as guard:
             if fcntl is not None:
                 # Only processes of this machine can judge an owner of this machine.
                 with contextlib.suppress(OSError):  # a file system without such locks
@@ -214,6 +239,11 @@ class JournalLock(JournalFileOpenLock):
             if self._content() == judged:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(self._file)
+
+
+def _open_existing(path: str, flags: int) -> int:
+    """Open a file as `open` does, but never create it."""
+    return os.open(path, flags & ~os.O_CREAT)
 
 
 def _create_at_once(path: str, content: bytes) -> bool:

@@ -9,6 +9,7 @@ import contextlib
 import copy
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from threading import Lock
 from typing import Any
 
@@ -36,12 +37,41 @@ SAMPLER_OF_NAME: dict[str, Callable[..., BaseSampler]] = {
     "cmaes": CmaEsSampler,
     "gp": GPSampler,
 }
+# Modules that samplers import in their first trial, and how to install them.
+_NEEDS = {
+    "cmaes": ("cmaes", "pip install 'span-hpo[optuna]'"),
+    "gp": ("torch", "pip install torch"),
+}
 _SPACE = dict[str, BaseDistribution]
 _lock = Lock()  # of the points of quasi-random sequences
 
 
+def check_sampler(name: str) -> None:
+    """Raise before any trial if the sampler of this name needs a package that is not installed.
+
+    Raises
+    ------
+    ImportError
+        If a package is missing. The message says how to install it.
+
+    Examples
+    --------
+    >>> from span_hpo.integrations.optuna import check_sampler
+    >>> check_sampler("tpe")
+    """
+    if name not in _NEEDS:
+        return
+    module, command = _NEEDS[name]
+    if find_spec(module) is None:
+        raise ImportError(
+            f"The sampler {name!r} needs the package {module}: {command}. The samplers 'tpe', "
+            "'random' and 'qmc' need nothing else."
+        )
+
+
 def named_sampler(name: str, seed: int | None) -> BaseSampler:
     """Return the sampler of this name; one with a seed draws the same in a resumed search."""
+    check_sampler(name)
     if seed is None:
         return _new_sampler(name, None)
     return _SeededSequence(seed) if name == "qmc" else SeededSampler(name, seed)

@@ -1,5 +1,6 @@
 """Run a whole search with Optuna: open a storage, create or continue a study, and add trials."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,31 +8,20 @@ from typing import Any
 
 import optuna
 from optuna.exceptions import OptunaError
-from optuna.pruners import (
-    HyperbandPruner,
-    MedianPruner,
-    NopPruner,
-    PercentilePruner,
-    SuccessiveHalvingPruner,
-)
+from optuna.pruners import BasePruner
 from optuna.storages import BaseStorage, get_storage
 
 from span_hpo.integrations.optuna.claims import FINISHED, Claims, SurplusTrialError
 from span_hpo.integrations.optuna.journals import journal_storage
+from span_hpo.integrations.optuna.pruners import PRUNER_OF_NAME, note_given
 from span_hpo.integrations.optuna.samplers import named_sampler, quiet
 from span_hpo.integrations.optuna.trials import OptunaObjective, check_study
 from span_hpo.integrations.optuna.workers import abandoned_trials
 from span_hpo.objective import SpanObjective
-from span_hpo.runtime import ArgumentError
-from span_hpo.search import PRUNERS, SAMPLERS, written_params
+from span_hpo.runtime import ArgumentError, OutOfTimeError, thread_count, time_limit
+from span_hpo.search import PRUNERS, SAMPLERS, Forecast, wanted_trials, written_params
 
-PRUNER_OF_NAME: dict[str, Callable[[], optuna.pruners.BasePruner]] = {
-    "none": NopPruner,
-    "median": MedianPruner,
-    "percentile": lambda: PercentilePruner(10.0),  # stops all trials but the best tenth
-    "halving": SuccessiveHalvingPruner,
-    "hyperband": HyperbandPruner,
-}
+_FIRST_TRIAL = 1.0  # seconds within which the first trial begins, however short the timeout is
 _PAUSE = 0.2  # seconds between two looks at the trials of other processes
 # Errors that Optuna raises for a damaged journal, whose lines it replays without a check.
 _DAMAGED: tuple[type[Exception], ...] = (
@@ -188,10 +178,11 @@ def new_study(
     ----------
     sampler
         A sampler of Optuna, or the name of one: "tpe" (the default), "random", "qmc", "cmaes" or
-        "gp".
+        "gp". The last one needs PyTorch.
     pruner
         A pruner of Optuna, or the name of one: "none" (the default), "median", "percentile",
-        "halving" or "hyperband".
+        "halving" or "hyperband". A pruner that is given by name takes its settings from the budgets
+        of the trials. Without budgets, its trials have those of 1/8, 1/4, 1/2 and all rows.
     storage
         Storage of the study (see `as_storage`); by default the memory of this process.
     study_name
@@ -209,6 +200,8 @@ def new_study(
     ------
     ValueError
         If a name is unknown, or the storage cannot be used.
+    ImportError
+        If a sampler needs a package that is not installed.
 
     Examples
     --------
@@ -219,8 +212,10 @@ def new_study(
     """
     if sampler is None or isinstance(sampler, str):
         sampler = named_sampler(_known_name("sampler", SAMPLERS, sampler or "tpe"), seed)
-    if pruner is None or isinstance(pruner, str):
+    if not isinstance(pruner, BasePruner):
         pruner = PRUNER_OF_NAME[_known_name("pruner", PRUNERS, pruner or "none")]()
+    else:
+        note_given(pruner)
     with quiet():
         return optuna.create_study(
             sampler=sampler,
@@ -235,14 +230,15 @@ def search(
     study: optuna.Study,
     objective: SpanObjective,
     *,
-    n_trials: int,
-    budgets: Sequence[float] = (1.0,),
+    n_trials: int | None,
+    budgets: Sequence[float] | None = None,
     max_support: int | None = None,
     timeout: float | None = None,
     n_jobs: int = 1,
     callbacks: Sequence[Callable[[optuna.Study, optuna.trial.FrozenTrial], None]] = (),
     until: Callable[[], bool] | None = None,
     progress_bar: bool = False,
+    report: Callable[[str], None] | None = None,
 ) -> None:
     """Add trials to a study, beginning with the defaults of the objective.
 
@@ -257,13 +253,15 @@ def search(
     objective
         Objective that is minimised.
     n_trials
-        Total number of finished trials of the study, including earlier ones.
+        Total number of finished trials of the study, including earlier ones; None for as many as
+        the `timeout` allows.
     budgets, max_support
         Numbers or shares of rows, and largest number of support vectors; see `OptunaObjective`.
     timeout
-        Start no trial after this many seconds.
+        End the search after this many seconds. A trial that is running then is given up, and is
+        repeated when the study is continued; only the first trial of a study is always finished.
     n_jobs
-        Number of threads that run trials.
+        Number of threads that run trials; -1 stands for all cores.
     callbacks
         Functions that are called with the study and each trial that has ended.
     until
@@ -271,6 +269,15 @@ def search(
         this process waits for others.
     progress_bar
         Show a progress bar.
+    report
+        Function that is called with lines about the search. On more than 3,000 rows, one line
+        forecasts the memory, and after the first trials another one the time that is left. By
+        default, the logger ``span_hpo.search`` gets these lines.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not as described, or neither `n_trials` nor `timeout` is given.
 
     Examples
     --------
@@ -282,10 +289,19 @@ def search(
     >>> study.best_value < 0.1
     True
     """
+    wanted, threads = wanted_trials(n_trials, timeout), thread_count("n_jobs", n_jobs)
     function = OptunaObjective(objective, budgets=budgets, max_support=max_support)
     check_study(study, objective)
+    forecast = Forecast(
+        objective,
+        n_trials=wanted - len(finished_trials(study)),
+        timeout=timeout,
+        threads=threads,
+        report=report,
+    )
+    forecast.begin()
     starts = [written_params(objective.space, params) for params in objective.defaults()]
-    claims, given = Claims(study, n_trials, starts), study.sampler
+    claims, given = Claims(study, wanted, starts), study.sampler
     study.sampler = claims.sampler
     try:
         with quiet():
@@ -294,8 +310,8 @@ def search(
                 function,
                 timeout=timeout,
                 until=until or (lambda: False),
-                callbacks=callbacks,
-                n_jobs=n_jobs,
+                callbacks=[*callbacks, lambda *_: forecast.trial_done()],
+                n_jobs=threads,
                 show_progress_bar=progress_bar,
             )
     except (AssertionError, UnboundLocalError) as error:
@@ -325,24 +341,31 @@ def _run(
         ran += 1
         claims.release(trial.number)
         is_full = claims.taken() >= claims.n_trials
-        if is_full or until():
+        if is_full or until() or (end is not None and time.monotonic() > end):
             study.stop()
+
+    def limited(trial: optuna.Trial) -> Any:
+        # Without any finished trial there would be no model.
+        with time_limit(end if finished_trials(study) else None):
+            return function(trial)
 
     while attempts > 0 and not until() and len(finished_trials(study)) < claims.n_trials:
         abandoned_trials(study, fail=True)  # those of a killed process, which are repeated
         left = None if end is None else end - time.monotonic()
-        if left is not None and left <= 0:
+        if left is not None and not finished_trials(study):
+            left = max(left, _FIRST_TRIAL)
+        elif left is not None and left <= 0:
             return
-        wanted = min(attempts, claims.n_trials - claims.taken())
+        wanted = min(attempts, claims.n_trials - claims.taken())  # may be infinity
         if wanted <= 0:
             time.sleep(_PAUSE)
             continue
         ran, surplus = 0, claims.surplus
         study.optimize(
-            claims.claimed(function),
-            n_trials=wanted,
+            claims.claimed(limited),
+            n_trials=None if wanted == math.inf else int(wanted),
             timeout=left,
-            catch=(SurplusTrialError,),
+            catch=(SurplusTrialError, OutOfTimeError),
             callbacks=[*callbacks, after],
             **settings,
         )
@@ -359,8 +382,8 @@ def _of_the_storage(error: BaseException) -> BaseException:
     return error if found is None else found
 
 
-def _known_name(argument: str, known: Sequence[str], name: str) -> str:
-    if name not in known:
+def _known_name(argument: str, known: Sequence[str], name: Any) -> str:
+    if not isinstance(name, str) or name not in known:
         raise ValueError(
             f"`{argument}` must be a {argument} of Optuna or one of {list(known)}, got {name!r}."
         )

@@ -1,6 +1,7 @@
 """Turn a `SpanObjective` into the objective function of an Optuna study."""
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -8,14 +9,21 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from optuna import Study, TrialPruned
+from optuna.exceptions import ExperimentalWarning
 from optuna.study import StudyDirection
 from optuna.trial import BaseTrial
 
 from span_hpo.errors import SolverError
+from span_hpo.integrations.optuna.pruners import (
+    NamedPruner,
+    budgets_for,
+    may_be_pruned,
+    warn_of_idle_pruner,
+)
 from span_hpo.integrations.optuna.spaces import as_objective, suggest_params
 from span_hpo.integrations.optuna.workers import FAILURE, sign, warn_of_abandoned
 from span_hpo.objective import SpanObjective, check_same
-from span_hpo.runtime import Memo, one_blas_thread, whole
+from span_hpo.runtime import Memo, check_time, one_blas_thread, whole
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,7 @@ _lock = Lock()
 _outcomes: WeakKeyDictionary[SpanObjective, Memo[_Outcome]] = WeakKeyDictionary()
 _met: WeakKeyDictionary[Study, WeakSet[SpanObjective]] = WeakKeyDictionary()
 _ATTRIBUTE = "span_hpo"  # attribute of a study that describes its objective
+_IN_WORDS = "description"  # attribute that does so in words
 
 
 class OptunaObjective:
@@ -49,7 +58,9 @@ class OptunaObjective:
         Numbers of rows, or shares of all rows, in increasing order. The loss of each budget is
         reported at a step equal to its number of rows, so that any pruner can stop the trial; the
         loss of the last budget counts. Several budgets need a single metric, because Optuna cannot
-        prune trials that have several.
+        prune trials that have several. By default, trials use all rows, and with a pruner that was
+        given to `new_study` by name 1/8, 1/4, 1/2 and all rows. Whatever the pruner, enqueued
+        points and defaults are never stopped, and at least a quarter of the trials is complete.
     max_support
         Largest number of support vectors that a model may have, as a constraint of the trial. For
         a pruned trial, the number is extrapolated in proportion to its rows.
@@ -57,7 +68,7 @@ class OptunaObjective:
     Attributes
     ----------
     objective, budgets, max_support
-        Arguments of the constructor, with budgets as numbers of rows.
+        Arguments of the constructor, with budgets as numbers of rows or None.
 
     Raises
     ------
@@ -80,12 +91,12 @@ class OptunaObjective:
     def __init__(
         self,
         objective: SpanObjective,
-        budgets: Sequence[float] = (1.0,),
+        budgets: Sequence[float] | None = None,
         max_support: int | None = None,
     ) -> None:
         objective = self.objective = as_objective(objective)
-        self.budgets = objective.budget_rows(budgets)
-        if len(self.budgets) > 1 and len(objective.metrics) > 1:
+        self.budgets = None if budgets is None else objective.budget_rows(budgets)
+        if self.budgets is not None and len(self.budgets) > 1 and len(objective.metrics) > 1:
             raise ValueError(
                 "`budgets` must hold one budget if there are several metrics, because Optuna "
                 f"cannot prune such trials, got {list(self.budgets)} rows."
@@ -105,42 +116,56 @@ class OptunaObjective:
             If the study does not minimise as many values as there are metrics.
         """
         study = getattr(trial, "study", None)
+        budgets = self._budgets_in(study)
         if study is not None:
-            self._meet(study)
+            self._meet(study, budgets)
             sign(trial)
         params = suggest_params(trial, self.objective)
-        for n_rows in self.budgets:
-            outcome = self._outcome(params, dict(trial.params), n_rows)
+        for n_rows in budgets:
+            check_time()
+            is_last = n_rows == budgets[-1]
+            outcome = self._outcome(params, dict(trial.params), n_rows, is_last)
             if FAILURE in outcome.attributes:
                 break
             if len(outcome.losses) == 1:
                 trial.report(outcome.losses[0], step=n_rows)
-                if n_rows < self.budgets[-1] and trial.should_prune():
-                    self._write(trial, outcome)
+                # The pruner is asked in any case, because it also notes what it is asked about.
+                is_poor = not is_last and trial.should_prune()
+                if is_poor and (study is None or may_be_pruned(trial, study)):
+                    self._write(trial, outcome, budgets[-1])
                     raise TrialPruned
-        self._write(trial, outcome)
+        self._write(trial, outcome, budgets[-1])
         return outcome.losses if len(outcome.losses) > 1 else outcome.losses[0]
 
-    def _write(self, trial: BaseTrial, outcome: _Outcome) -> None:
+    def _budgets_in(self, study: Study | None) -> tuple[int, ...]:
+        """Return the budgets of the trials of a study, or of a trial without one."""
+        if self.budgets is not None:
+            return self.budgets
+        if study is None:
+            return self.objective.budget_rows((1.0,))
+        return budgets_for(study, self.objective)
+
+    def _write(self, trial: BaseTrial, outcome: _Outcome, last: int) -> None:
         for name, value in outcome.attributes.items():
             trial.set_user_attr(name, value)
         if self.max_support is not None and "n_support" in outcome.attributes:
             # A smaller budget is extrapolated to the last one in proportion to its rows.
-            share = outcome.attributes["n_rows"] / self.budgets[-1]
+            share = outcome.attributes["n_rows"] / last
             excess = outcome.attributes["n_support"] / share - self.max_support
             trial.set_constraint("n_support", float(excess))
 
-    def _outcome(self, params: dict[str, Any], written: dict[str, Any], n_rows: int) -> _Outcome:
+    def _outcome(
+        self, params: dict[str, Any], written: dict[str, Any], n_rows: int, is_last: bool
+    ) -> _Outcome:
         """Evaluate, unless that has been done or another thread is doing it."""
-        last = n_rows == self.budgets[-1]
         key = (
             n_rows,
-            last,
+            is_last,
             *((name, type(value), value) for name, value in sorted(written.items())),
         )
         with _lock:
             outcomes = _outcomes.setdefault(self.objective, Memo())
-        return outcomes.get(key, lambda: self._evaluated(params, n_rows, certify=last))
+        return outcomes.get(key, lambda: self._evaluated(params, n_rows, certify=is_last))
 
     @one_blas_thread
     def _evaluated(self, params: dict[str, Any], n_rows: int, certify: bool) -> _Outcome:
@@ -153,8 +178,10 @@ class OptunaObjective:
             return _Outcome(losses, {FAILURE: str(error)})
         return _Outcome(tuple(evaluation.losses.values()), evaluation.figures())
 
-    def _meet(self, study: Study) -> None:
-        """Refuse a study of another objective, and warn once of trials that were abandoned."""
+    def _meet(self, study: Study, budgets: tuple[int, ...]) -> None:
+        """Refuse a study of another objective, and warn once of what is wrong with it."""
+        if isinstance(study.pruner, NamedPruner):
+            study.pruner.fit_to(budgets)
         with _lock:
             met = _met.setdefault(study, WeakSet())
             if self.objective in met:
@@ -165,10 +192,14 @@ class OptunaObjective:
             met.add(self.objective)
         if is_new:
             warn_of_abandoned(study)
+            warn_of_idle_pruner(study, budgets)
 
 
 def check_study(study: Study, objective: SpanObjective) -> None:
     """Check that a study minimises the losses of an objective, and record this in a new study.
+
+    A new study also gets the names of its metrics, which dashboards show, and the attribute
+    `description`, which says in words what is minimised.
 
     Parameters
     ----------
@@ -203,5 +234,16 @@ def check_study(study: Study, objective: SpanObjective) -> None:
     known, now = study.user_attrs.get(_ATTRIBUTE), objective.description()
     if known is None:
         study.set_user_attr(_ATTRIBUTE, now)
+        _show_in_dashboards(study, objective)
     else:
         check_same(f"`study` {study.study_name!r}", known, now)
+
+
+def _show_in_dashboards(study: Study, objective: SpanObjective) -> None:
+    """Record what the values of a study are, by name and in words, unless a user has done so."""
+    if _IN_WORDS not in study.user_attrs:
+        study.set_user_attr(_IN_WORDS, objective.in_words())
+    if study.metric_names is None:
+        with warnings.catch_warnings():  # Optuna calls the method experimental
+            warnings.simplefilter("ignore", ExperimentalWarning)
+            study.set_metric_names(objective.loss_names)

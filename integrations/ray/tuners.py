@@ -30,7 +30,6 @@ from span_hpo.search import (
     SCHEDULERS,
     SEARCHES,
     budgets_to_all_rows,
-    default_budgets,
     written_grid,
     written_params,
 )
@@ -68,7 +67,7 @@ def tuner(
         Number of trials; for a grid, the largest number of its points.
     scheduler
         Scheduler that stops or changes trials: "asha", "hyperband", "median", "pbt", a scheduler of
-        Ray, or None to give all rows to all trials.
+        Ray, or None (or "none") to give all rows to all trials.
     search
         Search algorithm: "optuna" (the default, a `StudySearch`), "random", "grid", or one of Ray.
         "optuna" and "random" begin with `SpanObjective.defaults`. "random" is the default with the
@@ -115,8 +114,10 @@ def tuner(
     >>> results = tuner(objective, num_samples=16).fit()  # doctest: +SKIP
     >>> model = best_model(results, objective)  # doctest: +SKIP
     """
+    if isinstance(scheduler, str) and scheduler == "none":  # the word of the command line
+        scheduler = None
     if budgets is None:
-        budgets = default_budgets(may_stop=scheduler is not None)
+        budgets = (1.0,) if scheduler is None else DEFAULT_BUDGETS
     row_counts, cpus = _checked(objective, budgets, cpus_per_trial)
     num_samples = whole("num_samples", num_samples, at_least=1)
     max_failures = whole("max_failures", max_failures, at_least=-1)  # -1 stands for no limit

@@ -12,7 +12,7 @@ import pytest
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 
-from span_hpo.integrations.optuna import as_storage, new_study, trial_count
+from span_hpo.integrations.optuna import as_storage, journals, new_study, trial_count
 from span_hpo.integrations.optuna.journals import Journal, JournalLock, check_journal
 from span_hpo.integrations.optuna.workers import this_process
 from tests.processes import ENVIRONMENT
@@ -107,6 +107,58 @@ def test_a_journal_of_which_nothing_was_written_is_refused(tmp_path):
     with pytest.raises(ValueError, match="its only line was cut: delete the file"):
         check_journal(path)
     assert path.read_bytes() == b'{"op_code":0'
+
+
+@pytest.mark.parametrize("moment", ["before", "between", "after"])
+def test_a_journal_that_was_deleted_is_not_created_again(moment, tmp_path, monkeypatch):
+    """Whenever a file disappears during a change, the error names it and nothing is left."""
+    path = tmp_path / "a.journal"
+    study = new_study(storage=path, study_name="moons", seed=0)
+    cut, append = Journal._cut, journals._append
+
+    def look(journal):
+        found = cut(journal)
+        if moment == "between":  # the look at the last line, and the next one
+            path.unlink()
+        return found
+
+    def write(handle, data):
+        append(handle, data)
+        if moment == "after":
+            path.unlink()
+
+    monkeypatch.setattr(Journal, "_cut", look)
+    monkeypatch.setattr(journals, "_append", write)
+    if moment == "before":
+        path.unlink()
+    with pytest.raises(FileNotFoundError, match=r"No such file or directory: '.*a\.journal'"):
+        study.set_user_attr("name", 1)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("action", ["reads", "writes"])
+def test_a_journal_that_was_replaced_is_left_alone(action, tmp_path):
+    """Another file in the place of a journal is not mistaken for it, even if it is longer."""
+    path = tmp_path / "a.journal"
+    study = new_study(storage=path, study_name="moons", seed=0)
+    path.unlink()
+    other = new_study(storage=path, study_name="moons", seed=0)
+    other.tell(other.ask(), 0.5)
+    before = path.read_bytes()
+    with pytest.raises(FileNotFoundError, match=r"deleted, and another file .*a\.journal'"):
+        study.get_trials() if action == "reads" else study.ask()
+    assert path.read_bytes() == before
+    assert [trial.value for trial in other.trials] == [0.5]
+
+
+@WITH_PROC
+def test_the_lock_of_a_journal_that_was_deleted(dead, tmp_path):
+    """Nobody creates a journal only to take a lock over."""
+    path = tmp_path / "a.journal"
+    (tmp_path / "a.journal.lock").write_text(json.dumps(dead))
+    with pytest.raises(FileNotFoundError):
+        JournalLock(str(path)).acquire()
+    assert not path.exists()
 
 
 @WITH_PROC

@@ -1,12 +1,14 @@
 """Draws that depend on the seed, their number and the history, and on nothing else."""
 
 import pickle
+import sys
 
 import optuna
 import pytest
 from optuna.samplers import GridSampler, QMCSampler, RandomSampler, TPESampler
 from optuna.trial import TrialState
 
+from span_hpo import SpanSVC
 from span_hpo.integrations.optuna import grid_sampler, new_study, search, search_space
 from span_hpo.integrations.optuna.samplers import (
     SAMPLER_OF_NAME,
@@ -16,7 +18,9 @@ from span_hpo.integrations.optuna.samplers import (
     quiet,
 )
 from span_hpo.integrations.optuna.workers import sign
+from tests.problems import two_moons
 
+MISSING = {"cmaes": ("cmaes", "span-hpo[optuna]"), "gp": ("torch", "pip install torch")}
 NAMES = ["tpe", "random", "qmc", "cmaes"]
 
 
@@ -120,3 +124,18 @@ def test_logging_is_quiet_for_a_while():
     with quiet():
         assert optuna.logging.get_verbosity() == optuna.logging.ERROR
     assert optuna.logging.get_verbosity() == level
+
+
+@pytest.mark.parametrize("name", ["cmaes", "gp"])
+@pytest.mark.filterwarnings("ignore::span_hpo.ScalingWarning")  # few rows
+def test_a_missing_package_is_named_before_the_first_trial(name, monkeypatch):
+    """A sampler whose package is not installed says how to install it, and no study is created."""
+    module, command = MISSING[name]
+    monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
+    storage = optuna.storages.InMemoryStorage()
+    with pytest.raises(ImportError, match=f"'{name}' needs the package {module}: ") as raised:
+        new_study(sampler=name, storage=storage, study_name="kept", seed=0)
+    assert command in str(raised.value)
+    assert not storage.get_all_studies()
+    with pytest.raises(ImportError, match=f"needs the package {module}"):
+        SpanSVC(sampler=name).fit(*two_moons(20))

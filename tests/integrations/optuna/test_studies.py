@@ -12,9 +12,9 @@ from optuna.samplers import QMCSampler, RandomSampler, TPESampler
 from optuna.trial import TrialState, create_trial
 
 from span_hpo import RBF, SpanObjective, UniformCost
+from span_hpo.integrations.optuna.pruners import PRUNER_OF_NAME
 from span_hpo.integrations.optuna.samplers import SAMPLER_OF_NAME
 from span_hpo.integrations.optuna.studies import (
-    PRUNER_OF_NAME,
     as_storage,
     delete_study,
     finished_trials,
@@ -120,10 +120,12 @@ def test_samplers_and_pruners_by_name():
     for name, kind in ((None, TPESampler), ("random", RandomSampler), ("qmc", QMCSampler)):
         assert type(new_study(sampler=name).sampler) is kind
     for name, kind in ((None, NopPruner), ("median", MedianPruner), ("hyperband", HyperbandPruner)):
-        assert type(new_study(pruner=name).pruner) is kind
+        assert isinstance(new_study(pruner=name).pruner, kind)
     sampler, pruner = RandomSampler(seed=0), MedianPruner()
     study = new_study(sampler=sampler, pruner=pruner)
     assert (study.sampler, study.pruner) == (sampler, pruner)
+    with pytest.raises(ValueError, match="`pruner` must be a pruner of Optuna or one of"):
+        new_study(pruner=42)
     for argument in ("sampler", "pruner"):
         with pytest.raises(
             ValueError, match=f"`{argument}` must be a {argument} of Optuna or one of .*'best'"
@@ -228,6 +230,43 @@ def test_a_search_ends_when_it_is_told_to(objective):
     search(study, objective, n_trials=4, until=lambda: time.monotonic() > end)
     search(study, objective, n_trials=4, timeout=0.3)
     assert len(finished_trials(study)) == 3
+
+
+def test_a_time_alone_limits_a_search(objective):
+    """Without a number of trials, as many are made as the time allows, in threads too."""
+    for n_jobs in (1, 2):
+        study, start = new_study(seed=0), time.monotonic()
+        search(study, objective, n_trials=None, timeout=0.5, n_jobs=n_jobs)
+        assert 0.4 < time.monotonic() - start < 10
+        assert len(finished_trials(study)) > 5
+    with pytest.raises(ValueError, match=r"`n_trials` must be .* if there is no `timeout`"):
+        search(study, objective, n_trials=None)
+
+
+def test_the_first_trial_is_finished_however_short_the_time(objective):
+    """A search has one trial at least, and no other one after its time."""
+    study = new_study(seed=0)
+    search(study, objective, n_trials=50, timeout=1e-9)
+    assert [trial.state for trial in study.trials] == [TrialState.COMPLETE]
+    search(study, objective, n_trials=50, timeout=1e-9)
+    assert len(study.trials) == 1
+
+
+@pytest.mark.parametrize("budgets", [(1.0,), (0.1, 1.0)])
+def test_the_time_ends_an_evaluation(budgets):
+    """A trial is given up in the middle when the time is over, and repeated in the next search."""
+    slow = SpanObjective(*two_moons(400), loo_method="refit")
+    study = new_study(sampler="random", seed=0)
+    start = time.monotonic()
+    search(study, slow, n_trials=1)
+    once = time.monotonic() - start
+    search(study, slow, n_trials=50, budgets=budgets, timeout=0.3 * once)
+    complete, cut = study.trials
+    assert (complete.state, cut.state) == (TrialState.COMPLETE, TrialState.FAIL)
+    assert "failure" not in cut.user_attrs  # which would be a fit that failed
+    search(study, slow, n_trials=2, budgets=budgets)
+    assert study.trials[-1].params == cut.params
+    assert study.trials[-1].state == TrialState.COMPLETE
 
 
 def test_a_callback_can_stop_a_search(objective):

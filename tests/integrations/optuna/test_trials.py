@@ -332,9 +332,10 @@ def test_pruned_trials_are_constrained_in_proportion():
     """A fit of half of the rows counts as half of the model."""
     objective = SpanObjective(*two_moons(80))
     study = study_of(pruner=optuna.pruners.ThresholdPruner(upper=-1.0))
-    study.optimize(OptunaObjective(objective, budgets=(20, 80), max_support=30), n_trials=3)
-    for trial in study.trials:
-        assert trial.state == TrialState.PRUNED
+    study.optimize(OptunaObjective(objective, budgets=(20, 80), max_support=30), n_trials=4)
+    pruned = study.get_trials(states=(TrialState.PRUNED,))
+    assert len(pruned) == 3
+    for trial in pruned:
         wanted = 4 * trial.user_attrs["n_support"] - 30
         assert trial.constraints == {"n_support": pytest.approx(wanted)}
 
@@ -354,3 +355,20 @@ def test_wrong_objective_is_named():
     """What is wrapped must be a SpanObjective."""
     with pytest.raises(TypeError, match="`objective` must be a SpanObjective, got"):
         OptunaObjective(lambda params: 0.0)
+
+
+def test_a_study_says_what_it_minimises():
+    """New studies get names of metrics and a description, unless they have their own."""
+    objective = SpanObjective(*two_moons(40), metric=("error", "auc"))
+    study = optuna.create_study(directions=["minimize"] * 2)
+    study.optimize(OptunaObjective(objective), n_trials=2)
+    assert study.metric_names == ["error", "1 - auc"]
+    assert study.user_attrs["description"] == objective.in_words()
+    assert "values_1 - auc" in study.trials_dataframe().columns
+    named = optuna.create_study(directions=["minimize"] * 2)
+    with pytest.warns(optuna.exceptions.ExperimentalWarning):
+        named.set_metric_names(["mine", "other"])
+    named.set_user_attr("description", "My study.")
+    named.optimize(OptunaObjective(objective), n_trials=1)
+    assert named.metric_names == ["mine", "other"]
+    assert named.user_attrs["description"] == "My study."

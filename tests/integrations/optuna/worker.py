@@ -12,6 +12,7 @@ import optuna
 
 from span_hpo import SpanObjective
 from span_hpo.integrations.optuna import OptunaObjective, new_study, search
+from tests.integrations.optuna.parts import AlwaysPrune
 from tests.problems import two_moons
 
 STUDY = "moons"
@@ -56,6 +57,13 @@ def search_together(url, trials):
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = new_study(study_name=STUDY, storage=storage_of(url), seed=0)
     search(study, SpanObjective(*two_moons(60)), n_trials=trials)
+
+
+def prune_together(url, trials):
+    """Work on a study, of which a pruner wants to stop every trial."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = new_study(study_name=STUDY, storage=storage_of(url), seed=0, pruner=AlwaysPrune())
+    search(study, SpanObjective(*two_moons(60)), n_trials=trials, budgets=(0.25, 0.5, 1.0))
 
 
 def main(url, trials, slow=1_000_000):
