@@ -8,7 +8,7 @@ import logging as _logging
 
 from span_hpo import bounds
 from span_hpo.data import Dataset
-from span_hpo.errors import SolverError
+from span_hpo.errors import ScalingWarning, SolverError
 from span_hpo.estimators import SpanSVC
 from span_hpo.io import Predictor, Scaling
 from span_hpo.kernels import RBF, FunctionKernel, Laplacian, Linear, Polynomial, Precomputed
@@ -24,7 +24,14 @@ from span_hpo.runtime import blas_libraries as _blas_libraries
 from span_hpo.runtime import load_compiled as _load_compiled
 from span_hpo.solver import DualSolution, Problem, solve
 from span_hpo.space import Choice, Float, Int
-from span_hpo.weighting import ClassCosts, PowerScore, SigmoidScore, UniformCost, Weighting
+from span_hpo.weighting import (
+    ClassCosts,
+    ImbalanceCost,
+    PowerScore,
+    SigmoidScore,
+    UniformCost,
+    Weighting,
+)
 
 __version__ = "0.1.0"
 
@@ -44,6 +51,7 @@ __all__ = [
     "Evaluation",
     "Float",
     "FunctionKernel",
+    "ImbalanceCost",
     "Int",
     "Laplacian",
     "LeaveOneOut",
@@ -54,6 +62,7 @@ __all__ = [
     "Predictor",
     "Problem",
     "Scaling",
+    "ScalingWarning",
     "SigmoidScore",
     "SolverError",
     "SpanObjective",
@@ -67,3 +76,8 @@ __all__ = [
     "solve",
     "span_exists",
 ]
+
+
+def __dir__() -> list[str]:
+    """Return the public names, so that completion shows them and nothing else."""
+    return [*__all__, "__version__"]

@@ -1,13 +1,20 @@
 """Provide estimators for scikit-learn that tune themselves."""
 
+from span_hpo.estimators.defaults import AUTO, default_weighting
 from span_hpo.estimators.learner import LEARNER_SPACE, LEARNER_START, learner, loo_loss
-from span_hpo.estimators.scaling import fitted_scaler
+from span_hpo.estimators.scaling import SCALES, fitted_scaler
+from span_hpo.estimators.scaling_inside import ScaledRows, exact_evaluation
 from span_hpo.estimators.span_svc import SpanSVC, sampler_seed
 
 __all__ = [
+    "AUTO",
     "LEARNER_SPACE",
     "LEARNER_START",
+    "SCALES",
+    "ScaledRows",
     "SpanSVC",
+    "default_weighting",
+    "exact_evaluation",
     "fitted_scaler",
     "learner",
     "loo_loss",

@@ -3,20 +3,16 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from span_hpo.data import Dataset
 from span_hpo.estimators.span_svc import SpanSVC
 from span_hpo.kernels import RBF, RELATIVE_WIDTHS, median_squared_distance
 from span_hpo.metrics import as_metrics
-from span_hpo.runtime import FloatArray
-from span_hpo.space import Float, Params, Space
-from span_hpo.weighting import COST_RANGE
+from span_hpo.space import Float
+from span_hpo.weighting import BALANCE_RANGE, COST_RANGE, ImbalanceCost
 
 LEARNER_SPACE: dict[str, Float] = {
     "C": COST_RANGE,
     "width": RELATIVE_WIDTHS,
-    "balance": Float(0.0, 1.5),
+    "balance": BALANCE_RANGE,
 }
 LEARNER_START = {"C": 1.0, "width": 1.0, "balance": 0.0}
 
@@ -38,7 +34,7 @@ def learner(C: float = 1.0, width: float = 1.0, balance: float = 0.0) -> SpanSVC
     -------
     The estimator, which is not fitted yet.
     """
-    return SpanSVC(RelativeRBF(width=width), BalancedCost(C, balance))
+    return SpanSVC(RelativeRBF(width=width), ImbalanceCost(C, balance), loo_method="span")
 
 
 def loo_loss(model: SpanSVC, metric: str) -> float:
@@ -65,22 +61,3 @@ class RelativeRBF(RBF):
     def bind(self, X: Any) -> RBF:
         """Return the RBF kernel with the gamma that the width has for these rows."""
         return RBF(gamma=self.width / median_squared_distance(X))
-
-
-@dataclass(frozen=True)
-class BalancedCost:
-    """Cost ``C (l / (k l_c))^balance`` of a row in class c, one of k, with l_c of the l rows."""
-
-    C: float
-    balance: float
-
-    @property
-    def space(self) -> Space:
-        """Empty space, because the tool that uses the learner searches the numbers."""
-        return {}
-
-    def costs(self, data: Dataset, params: Params) -> FloatArray:
-        """Return the cost of every row."""
-        counts = np.bincount(data.codes)
-        shares: FloatArray = len(data) / (len(counts) * counts)
-        return self.C * shares[data.codes] ** self.balance

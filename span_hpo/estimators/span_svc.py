@@ -1,36 +1,33 @@
 """Provide a scikit-learn classifier that tunes itself with one fit per trial and no folds."""
 
 import copy
-from dataclasses import dataclass, replace
+import sys
+import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from span_hpo.calibration import class_probabilities, loo_sigmoids
-from span_hpo.data import Dataset, as_column, named_scores
+from span_hpo.data import as_column, named_scores
 from span_hpo.estimators.columns import learned_columns, new_rows, training_rows
-from span_hpo.estimators.scaling import as_scale, fitted_scaler
+from span_hpo.estimators.defaults import AUTO, as_loo_method, chosen_loo_method, weighting_for
+from span_hpo.estimators.row_weights import WEIGHT, checked_weights, row_weighted
+from span_hpo.estimators.scaling import check_fits_in_a_file, scaled
+from span_hpo.estimators.scaling_inside import ScaledRows, as_scale_inside
 from span_hpo.io import Encoding, Predictor, as_impute
 from span_hpo.kernels import Precomputed
-from span_hpo.loo import LeaveOneOut
 from span_hpo.objective import SpanObjective
-from span_hpo.runtime import Array, FloatArray, IndexArray, rows_of, whole
-from span_hpo.solver import DEFAULT_MAX_ITER, DEFAULT_TOL, is_wrong, rows_of_pairs
-from span_hpo.space import Params, Space, checked_params
-from span_hpo.weighting import (
-    ClassCosts,
-    ComposableWeighting,
-    Weighting,
-    bind_to,
-    sample_costs,
-    starts_of,
-)
+from span_hpo.runtime import Array, FloatArray, IndexArray, rows_of, thread_count
+from span_hpo.search import wanted_trials
+from span_hpo.solver import DEFAULT_MAX_ITER, DEFAULT_TOL
+from span_hpo.space import checked_params
+from span_hpo.suspects import density_scores, listed, wrong_label_probabilities
+from span_hpo.weighting import Weighting
 
-_WEIGHT = "weight of the row"  # name of an internal score, which no user is likely to choose
 _LARGEST_SEED = 2**31 - 1  # upper limit of the seeds of samplers
 
 
@@ -38,33 +35,63 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     """A support vector classifier that chooses its hyperparameters by leave-one-out.
 
     `fit` searches the hyperparameters with Optuna, with one weighted fit per trial. If all of them
-    are fixed, nothing is searched, and Optuna is not needed.
+    are fixed, nothing is searched, and Optuna is not needed. Ctrl-C ends the search with a warning,
+    and the model is that of the best trial so far.
 
     Parameters
     ----------
-    kernel, weighting, metric, loo_method, tol, max_iter, solver, memory_limit
-        Arguments of the `SpanObjective` that is minimised. A search needs a single metric.
+    kernel
+        "rbf", "linear", "poly", "laplacian" or "precomputed"; a kernel such as ``RBF(gamma=0.1)``;
+        or a callable ``(X, Z) -> matrix``.
+    weighting
+        Rule that gives each row its cost: "uniform" (one cost for all rows), "imbalance" (a common
+        cost, and an exponent that balances classes of different size), "class" (one cost per
+        class), "sigmoid" or "power" (of a score), "class*sigmoid" or "class*power"; or a weighting
+        such as ``ClassCosts()``. By default it is "uniform" if every row counts alike in the
+        metric, as in "error", "smooth_error", "hinge", "log_loss" and "brier", and "imbalance" for
+        all other metrics.
+    metric
+        "error", "balanced_error", "smooth_error", "hinge", "log_loss", "brier", "auc",
+        "average_precision", "f1", "mcc", or a callable ``(y, decision_values) -> loss``. All are
+        minimised: those for which more is better as one minus their value.
+    loo_method
+        "span" (an estimate from the fit alone), "exact" (proven, along dual paths), "refit",
+        "stopping", or "auto". The latter is "exact" or "span", whichever suits the data and the
+        metric; `loo_method_` tells which.
     n_trials
-        Number of trials. With a `storage`, trials of earlier fits of the study count.
+        Number of trials; None for as many as the `timeout` allows. With a `storage`, trials of
+        earlier fits of the study count.
     timeout
-        Start no trial after this many seconds.
-    sampler, pruner
-        Sampler and pruner of Optuna, or their names (see `span_hpo.integrations.optuna.new_study`);
-        by default "tpe", seeded by `random_state`, and "none".
+        End the search after this many seconds. The first trial is always finished, and the final
+        fit follows.
+    sampler
+        "tpe" (the default), "random", "qmc", "cmaes" or "gp", seeded by `random_state`; or a
+        sampler of Optuna.
+    pruner
+        "none" (the default), "median", "percentile", "halving" or "hyperband"; or a pruner of
+        Optuna.
     budgets
-        Increasing numbers or shares of rows at which a pruner may stop a trial.
+        Increasing numbers or shares of rows at which a pruner may stop a trial; by default 1/8,
+        1/4, 1/2 and all rows for a pruner that is given by name, and else all rows. Default points
+        are never stopped, and at least a quarter of the trials is complete.
     storage, study_name
         Storage in which the study is kept under its name, so that a later fit can continue it: a
         storage of Optuna, the URL of a database or the path of a journal. By default, the study is
         kept in memory.
     n_jobs
-        Number of threads that run trials.
+        Number of threads that run trials; -1 stands for all cores.
     search
         Function that takes the `SpanObjective` and returns the chosen hyperparameters. It replaces
         the search with Optuna, so that the settings from `n_trials` to `n_jobs` are not used.
     scale
-        How the features are scaled, based on the training rows: "minmax" (to [0, 1]; sparse
-        features are divided by their largest absolute value), "standard" or None.
+        How the features are scaled, based on the training rows: "auto" ("minmax" for dense
+        features, None for sparse ones), "minmax" (to [0, 1]; sparse features are divided by their
+        largest absolute value), "standard", None (or "none") or a transformer of scikit-learn.
+    scale_inside
+        Leave rows out of the scaling as well: the rows that define it are refitted with a scaling
+        of the other rows, for the exact `loo_`, `loo_error_` and `loo_bounds_`, but not during the
+        search. With "minmax" these are the rows that alone define a minimum or maximum, with other
+        scalings all rows.
     impute
         How missing values are filled in, based on the training rows: "median" (with the median of
         numbers and the most frequent category), "most_frequent" or "indicator" (as "median", with
@@ -72,27 +99,41 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     random_state
         Random seed of the sampler.
     progress_bar
-        Show a progress bar.
+        Show a progress bar. By default, only a search on more than 3,000 rows prints something on
+        standard error: one line about memory, and one about the time that is left. False prints
+        nothing.
+    tol, max_iter, solver, memory_limit
+        Settings of the fits; see `SpanObjective`.
 
     Attributes
     ----------
     best_params_
         Hyperparameters that were chosen by the search.
     best_loss_
-        Loss of the chosen hyperparameters, which is optimistic because it was selected.
+        Loss of the chosen hyperparameters. After a search it is optimistic, because it was
+        selected.
+    loo_method_
+        Method of leave-one-out that was used.
     loo_
         Leave-one-out result of the chosen model.
     loo_error_
         Leave-one-out error of the chosen model.
     loo_bounds_
         Proven bounds on the exact leave-one-out error of the chosen model.
+    label_error_probability_
+        Probability that the label of each training row is wrong, shape (l,), computed from the
+        labels and distances of the other rows when it is first used. Its sum is the number of wrong
+        labels to be expected.
     suspects_
-        Indices of the training rows whose labels the other rows contradict, the most clearly wrong
-        first. These labels are likely errors.
+        Indices of the training rows whose labels are wrong with a probability above 0.5, the most
+        probable first.
     estimator_
-        Fitted ``SVC``, which takes scaled features.
+        Fitted ``SVC``, which takes scaled features. Costs that depend on the class only are its
+        ``C`` or ``class_weight``; others are its attribute ``costs_``.
     scaler_
         Fitted scaler, or None.
+    scale_rows_
+        Indices of the training rows without which the scaling would be another one.
     encoding_
         How the columns become features, for DataFrames with text and with `impute`; else None.
     n_iter_
@@ -111,7 +152,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     >>> X, y = load_iris(return_X_y=True)
     >>> model = SpanSVC(n_trials=5, random_state=0).fit(X, y)
     >>> sorted(model.best_params_)
-    ['C_0', 'C_1', 'C_2', 'gamma']
+    ['C', 'gamma']
     >>> model.predict(X[::50]).tolist()
     [0, 1, 2]
 
@@ -125,23 +166,24 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     def __init__(
         self,
         kernel: Any = "rbf",
-        weighting: Weighting | None = None,
+        weighting: Weighting | str | None = None,
         *,
         metric: Any = "error",
-        loo_method: str = "span",
-        n_trials: int = 50,
+        loo_method: str = AUTO,
+        n_trials: int | None = 50,
         timeout: float | None = None,
         sampler: Any = None,
         pruner: Any = None,
-        budgets: Any = (1.0,),
+        budgets: Any = None,
         storage: Any = None,
         study_name: str | None = None,
         n_jobs: int = 1,
         search: Any = None,
-        scale: str | None = "minmax",
+        scale: Any = "auto",
+        scale_inside: bool = False,
         impute: str | None = None,
         random_state: Any = None,
-        progress_bar: bool = False,
+        progress_bar: bool | None = None,
         tol: float = DEFAULT_TOL,
         max_iter: int = DEFAULT_MAX_ITER,
         solver: str = "auto",
@@ -161,6 +203,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         self.n_jobs = n_jobs
         self.search = search
         self.scale = scale
+        self.scale_inside = scale_inside
         self.impute = impute
         self.random_state = random_state
         self.progress_bar = progress_bar
@@ -207,23 +250,25 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         impute, given = as_impute(self.impute), y
         rows, y = training_rows(self, X, y, is_kernel=self._is_precomputed())
         check_classification_targets(y)
-        weight = None if sample_weight is None else _weights(sample_weight, y)
+        weight = None if sample_weight is None else checked_weights(sample_weight, y)
         kept = self._kept_rows(weight, len(y))
         X, self.encoding_ = learned_columns(rows, kept, impute, given)
-        self.scaler_ = self._fitted_scaler(X)
-        features = X if self.scaler_ is None else self.scaler_.transform(X)
+        scaling = ScaledRows.of(self.scale, X, y[kept], is_kernel=self._is_precomputed())
+        scaling.warn(inside=as_scale_inside(self.scale_inside))
+        self.scaler_, self.scale_rows_ = scaling.scaler, kept[scaling.defining]
         named = {name: column[kept] for name, column in named_scores(scores, len(y)).items()}
-        weighting = ClassCosts() if self.weighting is None else self.weighting
+        loo_method = as_loo_method(self.loo_method)
+        weighting = weighting_for(self.weighting, self.metric)
         if weight is not None:
             weight = weight[kept]
-            weighting, named = _RowWeighted(weighting), {**named, _WEIGHT: weight}
+            weighting, named = row_weighted(weighting), {**named, WEIGHT: weight}
         self.objective_ = SpanObjective(
-            features,
+            scaling.features,
             y[kept],
             kernel=self.kernel,
             weighting=weighting,
             metric=self.metric,
-            loo_method=self.loo_method,
+            loo_method="span" if loo_method == AUTO else loo_method,
             scores=named or None,
             groups=None if groups is None else as_column(groups, "groups", len(y))[kept],
             metric_weight=weight,
@@ -231,20 +276,45 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             max_iter=self.max_iter,
             solver=self.solver,
             memory_limit=self.memory_limit,
-            scaling=None if self.scaler_ is None else self.scale,
+            scaling=scaling.name,
         )
+        if loo_method == AUTO:
+            self.objective_.loo_method = chosen_loo_method(self.objective_)
+        self.loo_method_ = self.objective_.loo_method
         self.classes_ = self.objective_.data.classes.copy()
         self.best_params_ = self._searched_params()
         evaluation = self.objective_.evaluate(self.best_params_, complete=True)
         self.best_loss_ = evaluation.loss
+        if self.scale_inside:
+            evaluation = scaling.evaluated_inside(self.objective_, evaluation)
         self.loo_ = evaluation.loo
         self.loo_error_ = evaluation.loo.error
         self.loo_bounds_ = evaluation.loo.error_bounds
-        self.suspects_ = kept[_suspects(evaluation.loo)]
+        self._n_rows, self._kept = len(y), kept
+        self._label_errors: FloatArray | None = None  # computed when it is first used
         self.estimator_ = self.objective_.fit_model(self.best_params_)
         self.n_iter_ = int(np.max(self.estimator_.n_iter_))
         self._sigmoids = loo_sigmoids(evaluation.loo, evaluation.metric_weight)
         return self
+
+    @property
+    def label_error_probability_(self) -> FloatArray:
+        """Probability that the label of each training row is wrong, shape (l,)."""
+        check_is_fitted(self)
+        if self._label_errors is None:
+            objective, weight = self.objective_, self.objective_.metric_weight
+            codes, weight = objective.data.codes, weight / weight.mean()
+            precomputed = self._is_precomputed()
+            scores = density_scores(objective.data.X, codes, weight, is_kernel=precomputed)
+            found = np.zeros(self._n_rows)
+            found[self._kept] = wrong_label_probabilities(codes, scores, weight)
+            self._label_errors = found
+        return self._label_errors
+
+    @property
+    def suspects_(self) -> IndexArray:
+        """Training rows whose labels are more probably wrong than right, most probable first."""
+        return listed(self.label_error_probability_)
 
     def predict(self, X: Any) -> Array:
         """Return the predicted label of each row."""
@@ -291,9 +361,10 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         Raises
         ------
         ValueError
-            If the kernel is not "rbf", "linear" or "poly".
+            If the kernel is not "rbf", "linear" or "poly", or files cannot hold the scaler.
         """
         check_is_fitted(self)
+        check_fits_in_a_file(self.scaler_)
         return Predictor.from_svc(
             self.estimator_,
             parameters=self.best_params_,
@@ -305,7 +376,7 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     def _features(self, X: Any) -> Any:
         check_is_fitted(self)
         X = new_rows(self, X, self.encoding_)
-        return X if self.scaler_ is None else self.scaler_.transform(X)
+        return scaled(self.scaler_, X)
 
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, Precomputed) or (
@@ -318,10 +389,6 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             return np.arange(count)
         return rows_of(weight)
 
-    def _fitted_scaler(self, X: Any) -> Any:
-        scale = as_scale(self.scale)
-        return None if self._is_precomputed() else fitted_scaler(scale, X)
-
     def _searched_params(self) -> dict[str, Any]:
         """Return the hyperparameters that a search finds; none if all of them are fixed."""
         self.study_ = None
@@ -331,7 +398,8 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             raise ValueError(f"`metric` must be one metric for a search, got {self.metric!r}.")
         if self.search is not None:
             return checked_params(self.objective_.space, self.search(self.objective_))
-        n_trials = whole("n_trials", self.n_trials, at_least=1)
+        wanted_trials(self.n_trials, self.timeout)  # checked before a study is created
+        n_jobs = thread_count("n_jobs", self.n_jobs)
         try:
             from span_hpo.integrations import optuna as adapter
         except ModuleNotFoundError:
@@ -341,7 +409,8 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
                 "A search needs Optuna: pip install 'span-hpo[optuna]'. It is not needed if all "
                 "hyperparameters are fixed, as in SpanSVC(RBF(gamma=0.1), UniformCost(1.0))."
             ) from error
-        budgets = self.objective_.budget_rows(self.budgets)
+        given = self.budgets
+        budgets = None if given is None else self.objective_.budget_rows(given)
         self.study_ = adapter.new_study(
             sampler=self.sampler,
             pruner=self.pruner,
@@ -349,70 +418,34 @@ class SpanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             study_name=self.study_name,
             seed=sampler_seed(self.random_state),
         )
-        adapter.search(
-            self.study_,
-            self.objective_,
-            n_trials=n_trials,
-            budgets=budgets,
-            timeout=self.timeout,
-            n_jobs=whole("n_jobs", self.n_jobs, at_least=1),
-            progress_bar=self.progress_bar,
-        )
+        try:
+            adapter.search(
+                self.study_,
+                self.objective_,
+                n_trials=self.n_trials,
+                budgets=budgets,
+                timeout=self.timeout,
+                n_jobs=n_jobs,
+                progress_bar=bool(self.progress_bar),
+                report=_print if self.progress_bar is not False else None,
+            )
+        except KeyboardInterrupt:
+            done = len(adapter.finished_trials(self.study_))
+            if not done:
+                raise
+            warnings.warn(
+                f"The search was interrupted after {done} trials. The model is that of the best "
+                "one so far.",
+                stacklevel=3,
+            )
         return adapter.params_of(adapter.best_trial(self.study_), self.objective_)
+
+
+def _print(line: str) -> None:
+    """Print a line on standard error, as Optuna does with its progress bar."""
+    sys.stderr.write(f"SpanSVC: {line}\n")
 
 
 def sampler_seed(random_state: Any) -> int:
     """Return the seed of a sampler that follows from a `random_state` of scikit-learn."""
     return int(check_random_state(random_state).randint(_LARGEST_SEED))
-
-
-@dataclass(frozen=True)
-class _RowWeighted(ComposableWeighting):
-    """A weighting whose costs are multiplied by the weights of the rows."""
-
-    weighting: Weighting
-
-    def bind(self, data: Dataset) -> "_RowWeighted":
-        """Return this rule with its weighting bound to the data."""
-        return _RowWeighted(bind_to(self.weighting, _without_weight(data)))
-
-    @property
-    def space(self) -> Space:
-        """Hyperparameters that are searched."""
-        return self.weighting.space
-
-    def costs(self, data: Dataset, params: Params) -> FloatArray:
-        """Return the weighted cost of every row."""
-        costs = sample_costs(self.weighting, _without_weight(data), params)
-        return costs * data.score(_WEIGHT)
-
-    def starts(self, data: Dataset) -> list[dict[str, Any]]:
-        """Return the starting points of the weighting."""
-        return starts_of(self.weighting, _without_weight(data))
-
-
-def _without_weight(data: Dataset) -> Dataset:
-    """Return the data without the internal score that holds the weights of the rows."""
-    scores = {name: values for name, values in data.scores.items() if name != _WEIGHT}
-    return replace(data, scores=scores)
-
-
-def _weights(sample_weight: Any, X: Any) -> FloatArray:
-    weights: FloatArray = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True
-    )
-    return weights
-
-
-def _suspects(loo: LeaveOneOut) -> IndexArray:
-    """Return the rows whose leave-one-out class is wrong, the most clearly wrong first."""
-    values = loo.decision_values
-    if values.ndim == 1:
-        margins = loo.y * values
-    else:
-        margins = np.full(len(values), np.inf)
-        for column, (rows, signs) in enumerate(rows_of_pairs(loo.y)):
-            margins[rows] = np.minimum(margins[rows], signs * values[rows, column])
-    wrong = rows_of(is_wrong(loo.y, values))
-    order: IndexArray = wrong[np.argsort(margins[wrong], kind="stable")]
-    return order

@@ -5,27 +5,14 @@ from sklearn.metrics import log_loss
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
-from span_hpo.data import as_dataset
 from span_hpo.estimators.learner import (
     LEARNER_SPACE,
     LEARNER_START,
-    BalancedCost,
     RelativeRBF,
     learner,
     loo_loss,
 )
 from tests.problems import rbf, two_moons
-
-
-def test_costs_by_hand():
-    """Of six rows in classes of 1, 2 and 3, a row costs C (2, 1 or 2/3) to the power of balance."""
-    data = as_dataset(np.arange(6.0)[:, None], ["c", "a", "b", "c", "b", "c"])
-    shares = np.array([2 / 3, 2.0, 1.0, 2 / 3, 1.0, 2 / 3])
-    for balance in (0.0, 0.5, 1.0, 1.5):
-        costs = BalancedCost(3.0, balance).costs(data, {})
-        np.testing.assert_allclose(costs, 3 * shares**balance)
-    totals = [BalancedCost(1.0, 1.0).costs(data, {})[data.codes == code].sum() for code in range(3)]
-    np.testing.assert_allclose(totals, totals[0])
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])

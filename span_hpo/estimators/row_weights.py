@@ -1,0 +1,69 @@
+"""Multiply the costs of a weighting by the weights that rows have in `SpanSVC.fit`."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _check_sample_weight
+
+from span_hpo.data import Dataset
+from span_hpo.runtime import FloatArray
+from span_hpo.space import Params, Space
+from span_hpo.weighting import (
+    ComposableWeighting,
+    Weighting,
+    bind_to,
+    legend_of,
+    sample_costs,
+    starts_of,
+)
+
+WEIGHT = "weight of the row"  # name of an internal score, which no user is likely to choose
+
+
+def checked_weights(sample_weight: Any, y: Any) -> FloatArray:
+    """Return the weights that a user gave, one for each label and at least 0."""
+    weights: FloatArray = _check_sample_weight(
+        sample_weight, y, dtype=np.float64, ensure_non_negative=True
+    )
+    return weights
+
+
+def row_weighted(weighting: Weighting) -> Weighting:
+    """Return a weighting whose costs are multiplied by the score with the name `WEIGHT`."""
+    return _RowWeighted(weighting)
+
+
+@dataclass(frozen=True)
+class _RowWeighted(ComposableWeighting):
+    """A weighting whose costs are multiplied by the weights of the rows."""
+
+    weighting: Weighting
+
+    def bind(self, data: Dataset) -> "_RowWeighted":
+        """Return this rule with its weighting bound to the data."""
+        return _RowWeighted(bind_to(self.weighting, _without_weight(data)))
+
+    @property
+    def space(self) -> Space:
+        """Hyperparameters that are searched."""
+        return self.weighting.space
+
+    def costs(self, data: Dataset, params: Params) -> FloatArray:
+        """Return the weighted cost of every row."""
+        costs = sample_costs(self.weighting, _without_weight(data), params)
+        return costs * data.score(WEIGHT)
+
+    def legend(self, data: Dataset) -> dict[str, str]:
+        """Return what names of the weighting stand for."""
+        return legend_of(self.weighting, _without_weight(data))
+
+    def starts(self, data: Dataset) -> list[dict[str, Any]]:
+        """Return the starting points of the weighting."""
+        return starts_of(self.weighting, _without_weight(data))
+
+
+def _without_weight(data: Dataset) -> Dataset:
+    """Return the data without the internal score that holds the weights of the rows."""
+    scores = {name: values for name, values in data.scores.items() if name != WEIGHT}
+    return replace(data, scores=scores)

@@ -1,0 +1,222 @@
+"""Leave rows out of the scaling as well, and say how many rows this concerns.
+
+A row that defines no minimum or maximum can be left out without changing a scaling by ranges. All
+other rows need a fit of their own, on the features as they are scaled without the row.
+"""
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csc_array, issparse
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
+
+from span_hpo.errors import ScalingWarning
+from span_hpo.estimators.scaling import (
+    as_scale,
+    check_unscaled,
+    fitted_scaler,
+    scale_name,
+    scaled,
+)
+from span_hpo.loo import RowValues
+from span_hpo.objective import Evaluation, SpanObjective, left_out_rows, with_values
+from span_hpo.runtime import FloatArray, IndexArray
+
+_SMALL_SHARE = 0.1  # largest share of defining rows of which there is no warning
+_BY_RANGES = {
+    MinMaxScaler: "the minimum or maximum of a feature",
+    MaxAbsScaler: "the largest absolute value of a feature",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledRows:
+    """Training rows, and how they are scaled.
+
+    Attributes
+    ----------
+    scale
+        The scaling, as `as_scale` returns it.
+    X, y
+        Features before scaling, shape (l, d), and labels, shape (l,).
+    scaler
+        Fitted scaler, or None if nothing is scaled.
+    """
+
+    scale: Any
+    X: Any
+    y: Any
+    scaler: Any
+
+    @classmethod
+    def of(cls, scale: Any, X: Any, y: Any, *, is_kernel: bool = False) -> "ScaledRows":
+        """Return rows with the scaler that is fitted to them; a kernel matrix is not scaled."""
+        if is_kernel:
+            check_unscaled(scale)
+        scale = None if is_kernel else as_scale(scale, X)
+        return cls(scale, X, y, fitted_scaler(scale, X, y))
+
+    @property
+    def name(self) -> str | None:
+        """Name of the scaling, for the description of an objective."""
+        return scale_name(self.scale)
+
+    @property
+    def features(self) -> Any:
+        """Scaled features."""
+        return scaled(self.scaler, self.X)
+
+    @cached_property
+    def defining(self) -> IndexArray:
+        """Rows without which the scaling would be another one, in increasing order."""
+        return defining_rows(self.scaler, self.X)
+
+    def features_without(self, row: int) -> Any:
+        """Return the features of all rows, scaled as the rows other than the given one are."""
+        others = np.delete(np.arange(len(self.y)), row)
+        return scaled(fitted_scaler(self.scale, self.X[others], self.y[others]), self.X)
+
+    def warn(self, *, inside: bool, stacklevel: int = 2) -> None:
+        """Warn if many rows define the scaling, or if it takes a fit per row to avoid that.
+
+        Parameters
+        ----------
+        inside
+            Whether rows are left out of the scaling as well.
+        stacklevel
+            Number of calls to go back to the line that the warning names.
+        """
+        if self.scaler is None:
+            return
+        text = None
+        if inside and type(self.scaler) not in _BY_RANGES:
+            text = self._about_the_cost()
+        elif not inside and self.leak is not None:
+            text = (
+                f"{self.leak} `scale_inside=True` refits them with a scaling of the other rows, "
+                "and `scale=None` does not scale."
+            )
+        if text is not None:
+            warnings.warn(text, ScalingWarning, stacklevel=stacklevel + 1)
+
+    @property
+    def share(self) -> float:
+        """Share of the rows that define the scaling."""
+        return len(self.defining) / len(self.y)
+
+    @property
+    def leak(self) -> str | None:
+        """What ranges of all rows do to the leave-one-out error; None if it concerns few rows."""
+        if type(self.scaler) not in _BY_RANGES or self.share <= _SMALL_SHARE:
+            return None
+        return (
+            f"{len(self.defining)} of {len(self.y)} rows ({100 * self.share:.0f} %) alone define "
+            f"{_BY_RANGES[type(self.scaler)]}. The scaling knows these rows even when they are "
+            "left out, so that the leave-one-out error may be too low."
+        )
+
+    def _about_the_cost(self) -> str:
+        fewer = ScaledRows.of("minmax", self.X, self.y)
+        text = (
+            f"`scale_inside=True` makes {len(self.y)} refits, one for every row, because every row "
+            f"takes part in the scaling {self.name}."
+        )
+        if len(fewer.defining) < len(self.y):
+            text += f" With `scale='minmax'` it would make {len(fewer.defining)}."
+        return text
+
+    def evaluated_inside(self, objective: SpanObjective, evaluation: Evaluation) -> Evaluation:
+        """Return an evaluation in which rows are left out of the scaling as well.
+
+        The values of the other rows, whose scaling stays as it is, come from the method "exact" if
+        the evaluation has estimates of the span-rule.
+
+        Parameters
+        ----------
+        objective
+            Objective of the scaled rows.
+        evaluation
+            Evaluation of the objective on all rows.
+        """
+        if self.scaler is None:
+            return evaluation
+        if evaluation.loo.method == "span":
+            evaluation = objective.evaluate(evaluation.params, loo_method="exact", complete=True)
+        new = left_out_rows(objective, evaluation.params, self.defining, self.features_without)
+        return with_values(objective, evaluation, new)
+
+
+def as_scale_inside(scale_inside: Any) -> bool:
+    """Return the checked argument of this name."""
+    if not isinstance(scale_inside, bool | np.bool_):
+        raise TypeError(f"`scale_inside` must be True or False, got {scale_inside!r}.")
+    return bool(scale_inside)
+
+
+def exact_evaluation(model: Any, rows: IndexArray) -> Evaluation:
+    """Return the exact evaluation of a fitted estimator, with the refits that it has made.
+
+    Parameters
+    ----------
+    model
+        A fitted `SpanSVC`.
+    rows
+        Rows of its objective that were refitted for its `loo_`; these are not refitted again.
+    """
+    objective: SpanObjective = model.objective_
+    evaluation = objective.evaluate(model.best_params_, loo_method="exact")
+    return with_values(objective, evaluation, RowValues.of(model.loo_, rows) if len(rows) else None)
+
+
+def defining_rows(scaler: Any, X: Any) -> IndexArray:
+    """Return the rows without which a scaler would be another one, in increasing order.
+
+    These are the rows with the only smallest or only largest value of some feature for a
+    ``MinMaxScaler``, and with the only largest absolute value for a ``MaxAbsScaler``. They are all
+    rows for any other scaler, and none if nothing is scaled.
+
+    Parameters
+    ----------
+    scaler
+        Fitted scaler, or None.
+    X
+        Features before scaling, shape (l, d), dense or sparse.
+    """
+    if scaler is None:
+        return np.empty(0, dtype=np.intp)
+    if type(scaler) not in _BY_RANGES:
+        return np.arange(X.shape[0])
+    if issparse(X):
+        return np.unique(_only_largest_of_sparse(X))
+    if type(scaler) is MaxAbsScaler:
+        return np.unique(_only_largest(np.abs(X)))
+    return np.unique(np.concatenate([_only_largest(X), _only_largest(-X)]))
+
+
+def _only_largest(X: FloatArray) -> IndexArray:
+    """Return the row with the largest value of each feature, if no other row has this value."""
+    if len(X) < 2:
+        return np.arange(len(X))
+    rows, columns = X.argmax(axis=0), np.arange(X.shape[1])
+    largest = X[rows, columns]
+    is_only = np.count_nonzero(largest == X, axis=0) == 1
+    found: IndexArray = rows[is_only]
+    return found
+
+
+def _only_largest_of_sparse(X: Any) -> IndexArray:
+    """Return the row with the largest absolute value of each feature, if it is the only one."""
+    columns = csc_array(X)
+    columns.sum_duplicates()
+    sizes, counts = np.abs(columns.data), np.diff(columns.indptr)
+    owner = np.repeat(np.arange(len(counts)), counts)
+    order = np.lexsort((sizes, owner))  # by feature, then by size
+    last = columns.indptr[1:][counts > 0] - 1
+    before = np.where(counts[counts > 0] > 1, sizes[order[np.maximum(last - 1, 0)]], 0.0)
+    # Zeros that are not stored count as well: a feature of zeros has no largest value.
+    is_only = sizes[order[last]] > before
+    found: IndexArray = columns.indices[order[last[is_only]]].astype(np.intp)
+    return found

@@ -1,0 +1,34 @@
+import numpy as np
+import pytest
+
+from span_hpo import ClassCosts, SigmoidScore, SpanObjective
+from span_hpo.estimators.row_weights import WEIGHT, checked_weights, row_weighted
+from tests.problems import two_moons
+
+
+def test_weights_multiply_costs_and_change_nothing_else():
+    """The space, the starts and the legend are those of the weighting, which sees its own score."""
+    X, y = two_moons(20)
+    labels = np.where(y > 0, "a b", "a/b")
+    scores, weight = np.linspace(0, 1, 20), np.linspace(0.5, 2, 20)
+    inner = ClassCosts() * SigmoidScore(C=1.0)  # needs that there is one score only
+    plain = SpanObjective(X, labels, scores={"trust": scores}, weighting=inner)
+    weighted = SpanObjective(
+        X, labels, scores={"trust": scores, WEIGHT: weight}, weighting=row_weighted(inner)
+    )
+    assert weighted.space == plain.space
+    assert weighted.defaults() == plain.defaults()
+    assert weighted.legend == plain.legend != {}
+    params = plain.defaults()[1]
+    np.testing.assert_allclose(
+        weighted.weighting.costs(weighted.data, params),
+        plain.weighting.costs(plain.data, params) * weight,
+    )
+
+
+def test_weights_are_checked():
+    """Weights are numbers of at least 0, one for each row."""
+    assert checked_weights([1, 0, 2], np.zeros(3)).tolist() == [1.0, 0.0, 2.0]
+    for wrong in ([1, -1, 2], [1, 2], [1, np.nan, 2]):
+        with pytest.raises(ValueError, match=r"[Nn]egative|shape|NaN"):
+            checked_weights(wrong, np.zeros(3))
