@@ -33,6 +33,7 @@ from span_hpo.cli.options import (
     reading_options,
     refit_option,
     row_options,
+    scale_inside_option,
     search_options,
 )
 from span_hpo.cli.output import (
@@ -45,7 +46,7 @@ from span_hpo.cli.output import (
 )
 from span_hpo.cli.results import error_rate, prediction_columns, tuned_result
 from span_hpo.cli.search_engines import Engine, engine_of, resume_hint
-from span_hpo.estimators import SpanSVC
+from span_hpo.estimators import SpanSVC, exact_evaluation
 from span_hpo.io import write_text
 
 
@@ -63,12 +64,14 @@ def cli() -> None:
 @cli.command()
 @row_options
 @model_options
+@scale_inside_option
 @search_options
 @json_option
 def tune(
     row_settings: RowSettings,
     model_settings: ModelSettings,
     search_settings: SearchSettings,
+    scale_inside: bool,
     as_json: bool,
 ) -> None:
     """Choose hyperparameters for FILE and save the model.
@@ -93,12 +96,13 @@ def tune(
         loo_method=search_settings.loo_method,
         solver=model_settings.solver,
         scale=row_settings.scale,
+        scale_inside=scale_inside,
         search=engine.chosen,
     )
     with resume_hint(engine):  # also if the model cannot be written
         model.fit(samples.X, samples.y, scores=samples.scores, groups=samples.groups)
         saved.write(model.as_predictor(samples.columns), samples.numbering)
-    exact = model.objective_.evaluate(model.best_params_, loo_method="exact")
+    exact = exact_evaluation(model, model.scale_rows_[: None if scale_inside else 0])
     seconds = time.perf_counter() - start
     result = tuned_result(file, samples, model, exact, saved, engine, seconds)
     if as_json:
@@ -180,16 +184,25 @@ def predict(
 @row_options
 @model_options
 @refit_option
+@click.option(
+    "--stopping",
+    is_flag=True,
+    help="Also show the exact method of Franc, Laskov and Müller, which may take long.",
+)
 @json_option
 def loo(
-    row_settings: RowSettings, model_settings: ModelSettings, refit: bool | None, as_json: bool
+    row_settings: RowSettings,
+    model_settings: ModelSettings,
+    refit: bool | None,
+    stopping: bool,
+    as_json: bool,
 ) -> None:
     """Show all leave-one-out estimates and bounds.
 
     They are computed at one set of hyperparameters. Hyperparameters that are not given get default
-    values, which are printed.
+    values, which are printed. Upper bounds stand under "at most".
     """
-    result = loo_result(one_point(row_settings, model_settings), refit)
+    result = loo_result(one_point(row_settings, model_settings), refit, stopping=stopping)
     (print_json if as_json else print_point)(result)
 
 

@@ -1,6 +1,7 @@
 """Compute estimates and bounds of the leave-one-out error at one set of hyperparameters."""
 
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +12,14 @@ from span_hpo.cli.files import samples_of
 from span_hpo.cli.hyperparameters import given_params, kernel_of, weighting_of
 from span_hpo.cli.options import MOST_REFITS, ModelSettings, RowSettings
 from span_hpo.cli.output import print_note
-from span_hpo.cli.results import group_errors, shape_of
+from span_hpo.cli.results import group_errors, scaling_of_rows, shape_of
 from span_hpo.errors import SolverError
-from span_hpo.estimators import fitted_scaler
+from span_hpo.estimators import ScaledRows
 from span_hpo.io import Samples
 from span_hpo.kernels import is_held
 from span_hpo.loo import METHODS
 from span_hpo.objective import Evaluation, SpanObjective
+from span_hpo.runtime import counted
 from span_hpo.solver import DualSolution, PairwiseSolution
 
 _MOST_SUPPORT = 2000  # largest number of support vectors whose matrix is factored
@@ -50,9 +52,11 @@ class Point:
         """Return the evaluation by one method of `leave_one_out`."""
         return self.objective.evaluate(self.params, loo_method=method, **options)
 
-    def warm_up(self) -> None:
+    def warm_up(self, *, stopping: bool = False) -> None:
         """Evaluate once, so that later times include neither kernel matrix nor compilation."""
         self.evaluated("exact", complete=True)
+        if not stopping:
+            return
         few = min(len(self.objective.data), max(_FEW_ROWS, self.objective.data.least_rows))
         self.evaluated("stopping", complete=True, rows=few)  # a few rows compile its code
 
@@ -60,9 +64,14 @@ class Point:
 def one_point(row_settings: RowSettings, model_settings: ModelSettings) -> Point:
     """Read the rows and return a point, with defaults for hyperparameters that are not given."""
     samples = samples_of(row_settings)
-    scaler = fitted_scaler(row_settings.scale, samples.X)
+    scaling = ScaledRows.of(row_settings.scale, samples.X, samples.y)
+    if scaling.leak is not None:
+        print_note(
+            f"{scaling.leak} `span-hpo tune --scale-inside` refits them with a scaling of the "
+            "other rows, and --scale none does not scale."
+        )
     objective = SpanObjective(
-        samples.X if scaler is None else scaler.transform(samples.X),
+        scaling.features,
         samples.y,
         kernel=kernel_of(model_settings),
         weighting=weighting_of(model_settings, row_settings.score, samples.y),
@@ -75,13 +84,15 @@ def one_point(row_settings: RowSettings, model_settings: ModelSettings) -> Point
     about = {
         "file": str(row_settings.file),
         **shape_of(samples),
+        **scaling_of_rows(scaling.name, scaling.defining, len(samples.y)),
         "metric": model_settings.metric,
         "params": {**given_params(model_settings), **params},
+        "legend": objective.legend,
     }
     return Point(samples, objective, params, about)
 
 
-def loo_result(point: Point, refit: bool | None) -> dict[str, Any]:
+def loo_result(point: Point, refit: bool | None, *, stopping: bool = False) -> dict[str, Any]:
     """Return every leave-one-out estimate and bound of a point.
 
     Parameters
@@ -90,9 +101,12 @@ def loo_result(point: Point, refit: bool | None) -> dict[str, Any]:
         Rows and hyperparameters.
     refit
         Refit without each row; None does so for up to `MOST_REFITS` rows.
+    stopping
+        Also use the method "stopping", which may take much longer than the others.
     """
-    point.warm_up()
-    methods = [method for method in METHODS if method != "refit" or _wants_refits(point, refit)]
+    point.warm_up(stopping=stopping)
+    left_out = {"refit": not _wants_refits(point, refit), "stopping": not stopping}
+    methods = [method for method in METHODS if not left_out.get(method, False)]
     evaluations = {method: point.evaluated(method, complete=True) for method in methods}
     last = evaluations[methods[-1]]
     estimates = [_loo_estimate(method, found) for method, found in evaluations.items()]
@@ -165,18 +179,32 @@ def _bounds(solution: DualSolution | PairwiseSolution) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [{"estimate": "support vectors / rows", "at_most": share}]
     if isinstance(solution, PairwiseSolution):
         return found
-    estimates = {"xi-alpha": bounds.xi_alpha, "Jaakkola-Haussler": bounds.jaakkola_haussler}
-    if solution.n_support <= _MOST_SUPPORT:
-        estimates["Opper-Winther"] = bounds.opper_winther
-    if is_held(solution.problem.K):  # the enclosing ball needs the whole matrix
-        estimates["span bound"] = bounds.span_bound
-    for title, estimate in estimates.items():
+    for title, function, column, remark in _classical(solution):
         start = time.perf_counter()
         try:
-            error = estimate(solution)
+            value = function(solution)
         except SolverError as reason:
             print_note(f"{title} cannot be computed. {reason}")
             continue
         seconds = time.perf_counter() - start
-        found.append({"estimate": title, "error": error, "seconds": seconds})
+        found.append({"estimate": title, column: value, "seconds": seconds, "remark": remark})
     return found
+
+
+def _classical(
+    solution: DualSolution,
+) -> Iterator[tuple[str, Callable[[DualSolution], float], str, str | None]]:
+    """Yield title, function, column and remark of each bound or estimate that can be computed."""
+    costs, n_bounded = solution.problem.costs, int(np.count_nonzero(solution.bounded))
+    is_plain = bool((costs == costs[0]).all()) and solution.n_in_bound > 0
+    of_equal_costs = None if is_plain else "proven only for equal costs and an in-bound row"
+    yield "xi-alpha", bounds.xi_alpha, "at_most", of_equal_costs
+    without_offset = "proven only for fits without an offset"
+    yield "Jaakkola-Haussler", bounds.jaakkola_haussler, "at_most", without_offset
+    if is_held(solution.problem.K):  # the enclosing ball needs the whole matrix
+        in_bound = "proven only if fits without a row have in-bound rows"
+        yield "span bound", bounds.span_bound, "at_most", in_bound
+    if solution.n_support <= _MOST_SUPPORT:
+        rows = counted(n_bounded, "bounded row")
+        remark = f"no estimate at the {rows}, which it takes for in-bound" if n_bounded else None
+        yield "Opper-Winther", bounds.opper_winther, "error", remark

@@ -3,23 +3,21 @@
 import contextlib
 import errno
 import os
-import re
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from span_hpo.cli.commands import cli
-from span_hpo.cli.options import LIBRARY_ARGUMENTS, option_of
+from span_hpo.cli.options import in_options
 from span_hpo.cli.output import print_failure, print_warning
 from span_hpo.ctrl_c import INTERRUPTED, RaisedOnce, end_unraisable, ignore, is_armed
 from span_hpo.errors import SolverError
 from span_hpo.runtime import ArgumentError
 
 _FAILED, _WRONG_INPUT = 1, 2
-_ARGUMENT = re.compile(f"`({'|'.join(sorted(LIBRARY_ARGUMENTS))})`")
 # Failures of the machine, which no other input would prevent.
 _OF_THE_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM}
 
@@ -31,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     wrong, and 130 after Ctrl-C. The last line on standard error says what went wrong.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    warnings.showwarning = print_warning
+    warnings.showwarning = _show_warning
     if is_armed():
         sys.unraisablehook = end_unraisable
     if os.environ.get("SPAN_HPO_TRACEBACK"):  # shows where an error was raised
@@ -69,11 +67,16 @@ def message_of(error: BaseException) -> str:
     if isinstance(error, ArgumentError):
         is_option = error.argument.startswith("--")
         text = error.message(error.argument) if is_option else str(error)
-        return _ARGUMENT.sub(lambda found: option_of(found[1]), text)
+        return in_options(text)
     if isinstance(error, OSError) and error.strerror:
         place = "" if error.filename is None else f"{error.filename}: "
         return f"{place}{error.strerror.removesuffix('.')}."
     return str(error)
+
+
+def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+    """Print a warning, with the names of options instead of arguments."""
+    print_warning(in_options(str(message)))
 
 
 def _end(message: str, code: int) -> NoReturn:

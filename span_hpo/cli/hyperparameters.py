@@ -5,13 +5,23 @@ from typing import Any
 
 import numpy as np
 
-from span_hpo.cli.options import WEIGHTINGS, ModelSettings
+from span_hpo.cli.options import ModelSettings
+from span_hpo.estimators import default_weighting
 from span_hpo.kernels import LIBSVM_KERNELS
 from span_hpo.runtime import ArgumentError, Array, real
-from span_hpo.weighting import ClassCosts, PowerScore, SigmoidScore, UniformCost
+from span_hpo.weighting import (
+    WEIGHTINGS,
+    ClassCosts,
+    ImbalanceCost,
+    PowerScore,
+    SigmoidScore,
+    UniformCost,
+)
 
-_SCORE_RULES = {"sigmoid": SigmoidScore, "power": PowerScore}
-_SHAPES = {"sigmoid": ("A", "B"), "power": ("tau",)}  # hyperparameters of a rule besides the cost
+_SCORE_RULES: dict[str, Any] = {"sigmoid": SigmoidScore, "power": PowerScore}
+_RULES = {"uniform": UniformCost, "imbalance": ImbalanceCost, **_SCORE_RULES}
+# The hyperparameters of a rule besides the cost.
+_SHAPES = {"imbalance": ("balance",), "sigmoid": ("A", "B"), "power": ("tau",)}
 
 
 def kernel_of(settings: ModelSettings) -> Any:
@@ -33,8 +43,9 @@ def weighting_of(settings: ModelSettings, score: str | None, labels: Array) -> A
     Parameters
     ----------
     settings
-        Name and values of the weighting. The default is one cost per class, multiplied by the
-        sigmoid of a score if there is one.
+        Name and values of the weighting. By default the given values choose it: one cost per class
+        times the sigmoid of the score if there is one, "imbalance" with an exponent of balance, and
+        one cost per class with costs. Without any, the default is that of `SpanSVC`.
     score
         Name of the column with the score of each row, or None.
     labels
@@ -45,7 +56,7 @@ def weighting_of(settings: ModelSettings, score: str | None, labels: Array) -> A
     ArgumentError
         If an option does not fit the weighting.
     """
-    name = settings.weighting or ("class*sigmoid" if score else "class")
+    name = settings.weighting or _default_name(settings, score)
     parts = name.split("*")
     rule = parts[-1]  # the rule for scores, if the weighting has one
     shape = _given_shape(settings, name, rule)
@@ -53,7 +64,7 @@ def weighting_of(settings: ModelSettings, score: str | None, labels: Array) -> A
     if "class" not in parts:
         cost = _one_cost(settings.costs)
         of_all = {} if cost is None else {"C": cost}
-        return UniformCost(**of_all) if rule == "uniform" else _SCORE_RULES[rule](**of_all, **shape)
+        return _RULES[rule](**of_all, **shape)
     per_class = _class_costs(settings.costs, labels)
     classes = ClassCosts() if per_class is None else ClassCosts(per_class)
     return classes * _SCORE_RULES[rule](C=1.0, **shape) if rule in _SCORE_RULES else classes
@@ -61,7 +72,7 @@ def weighting_of(settings: ModelSettings, score: str | None, labels: Array) -> A
 
 def given_params(settings: ModelSettings) -> dict[str, Any]:
     """Return the hyperparameters that are given, in the form that is printed."""
-    names = ("gamma", "degree", "coef0", "A", "B", "tau")
+    names = ("gamma", "degree", "coef0", "balance", "A", "B", "tau")
     values = {name: getattr(settings, name) for name in names}
     given = {name: value for name, value in values.items() if value is not None}
     if settings.costs:
@@ -69,9 +80,17 @@ def given_params(settings: ModelSettings) -> dict[str, Any]:
     return given
 
 
+def _default_name(settings: ModelSettings, score: str | None) -> str:
+    if score:
+        return "class*sigmoid"
+    if settings.balance is not None:
+        return "imbalance"
+    return "class" if settings.costs else default_weighting(settings.metric)
+
+
 def _given_shape(settings: ModelSettings, name: str, rule: str) -> dict[str, float]:
     """Return the given hyperparameters of a rule for scores, or raise for those of another rule."""
-    values = {option: getattr(settings, option) for option in ("A", "B", "tau")}
+    values = {option: getattr(settings, option) for option in ("balance", "A", "B", "tau")}
     given = {option: value for option, value in values.items() if value is not None}
     for option, value in given.items():
         if option not in _SHAPES.get(rule, ()):
@@ -83,10 +102,11 @@ def _given_shape(settings: ModelSettings, name: str, rule: str) -> dict[str, flo
 
 def _check_score(name: str, score: str | None, *, is_used: bool) -> None:
     """Raise if a score is given but not used, or used but not given."""
+    using_score = [word for word in WEIGHTINGS if word.split("*")[-1] in _SCORE_RULES]
     if score and not is_used:
         raise ArgumentError(
             "--score",
-            f"must go with a weighting that uses it, one of {list(WEIGHTINGS[2:])}, got {name!r}.",
+            f"must go with a weighting that uses it, one of {using_score}, got {name!r}.",
         )
     if is_used and not score:
         raise ArgumentError("--score", f"must name a column for the weighting {name}, got none.")

@@ -14,25 +14,29 @@ from typing import Any
 
 import click
 
+from span_hpo.estimators import AUTO, SCALES
 from span_hpo.io import IMPUTE, Dialect
 from span_hpo.kernels import LIBSVM_KERNELS
 from span_hpo.loo import METHODS
 from span_hpo.metrics import METRICS
-from span_hpo.runtime import ArgumentError, real, whole
+from span_hpo.runtime import ArgumentError, real, thread_count, whole
 from span_hpo.search import DEFAULT_BUDGETS, PRUNERS, SAMPLERS, SCHEDULERS
 from span_hpo.solver import SOLVERS
+from span_hpo.weighting import WEIGHTINGS
 
-WEIGHTINGS = ("class", "uniform", "sigmoid", "power", "class*sigmoid", "class*power")
 MOST_REFITS = 1000  # largest number of rows for which refits are made by default
 # Arguments of the library that options set; for example, --gamma sets the argument `gamma`.
 LIBRARY_ARGUMENTS = frozenset(
     {
         *("target", "score", "group", "drop", "category"),  # columns of a table
         *("impute", "drop_rows", "classify", "encoding", "delimiter", "decimal"),
+        *("scale", "scale_inside"),
         *("gamma", "degree", "coef0", "A", "B", "tau"),  # hyperparameters
         *("budgets", "storage", "folds"),
     }
 )
+_ARGUMENT = re.compile(f"`({'|'.join(sorted(LIBRARY_ARGUMENTS))})(?:='?(\\w+)'?)?`")
+_WORDS = {"None": "none", "True": ""}  # values of arguments, as options write them
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class RowSettings(ReadingSettings):
     impute: str | None
     drop_rows: bool
     classify: bool
-    scale: str | None
+    scale: str
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,7 @@ class ModelSettings:
     gamma: float | None
     degree: int | None
     coef0: float | None
+    balance: float | None
     A: float | None
     B: float | None
     tau: float | None
@@ -133,12 +138,14 @@ def at_least(least: int) -> Callable[[click.Context, click.Parameter, int | None
     return check
 
 
+def _threads(_: click.Context, option: click.Parameter, value: int | None) -> int | None:
+    if value is not None:
+        thread_count(option.opts[0], value)  # the engine counts cores
+    return value
+
+
 def _positive(_: click.Context, option: click.Parameter, value: float | None) -> float | None:
     return None if value is None else real(option.opts[0], value, above=0)
-
-
-def _none_as_none(_: click.Context, __: click.Parameter, value: str) -> str | None:
-    return None if value == "none" else value
 
 
 def _split_budgets(
@@ -182,8 +189,20 @@ def option_of(argument: str) -> str:
     return "--" + argument.replace("_", "-")
 
 
+def in_options(text: str) -> str:
+    """Return a text with options instead of arguments: `scale=None` becomes --scale none."""
+    return _ARGUMENT.sub(
+        lambda found: f"{option_of(found[1])} {_WORDS.get(found[2], found[2] or '')}".strip(), text
+    )
+
+
 file_argument = click.argument("file", type=click.Path(path_type=Path))
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+scale_inside_option = click.option(
+    "--scale-inside",
+    is_flag=True,
+    help="Leave rows out of the scaling as well, with a refit for each row that defines it.",
+)
 refit_option = click.option(
     "--refit/--no-refit",
     default=None,
@@ -255,11 +274,11 @@ row_options = _gathered(
     ),
     click.option(
         "--scale",
-        type=click.Choice(["minmax", "standard", "none"]),
-        default="minmax",
+        type=click.Choice(SCALES),
+        default="auto",
         show_default=True,
-        callback=_none_as_none,
-        help="How each feature is scaled before the fit.",
+        help="How each feature is scaled before the fit; auto is minmax, and none for sparse "
+        "features.",
     ),
 )
 model_options = _gathered(
@@ -274,8 +293,10 @@ model_options = _gathered(
     ),
     click.option(
         "--weighting",
-        type=click.Choice(WEIGHTINGS),
-        help="Rule that gives each row its cost.  [default: class; with --score class*sigmoid]",
+        type=click.Choice(list(WEIGHTINGS)),
+        help="Rule that gives each row its cost.  [default: uniform for metrics in which every row "
+        "counts alike, such as error, and imbalance for others; class if costs are given; "
+        "class*sigmoid with --score]",
     ),
     click.option(
         "--metric",
@@ -294,6 +315,7 @@ model_options = _gathered(
     click.option("--gamma", type=float, help="Coefficient gamma of the kernels rbf and poly."),
     click.option("--degree", type=int, help="Degree of the kernel poly.  [default: 3]"),
     click.option("--coef0", type=float, help="Constant term of the kernel poly.  [default: 1]"),
+    click.option("--balance", type=float, help="Exponent of the weighting imbalance."),
     click.option("--A", "A", type=float, help="Steepness of the weighting sigmoid."),
     click.option("--B", "B", type=float, help="Score at the middle of the weighting sigmoid."),
     click.option("--tau", type=float, help="Exponent of the weighting power."),
@@ -310,10 +332,11 @@ search_options = _gathered(
     SearchSettings,
     click.option(
         "--loo-method",
-        type=click.Choice(list(METHODS)),
-        default="span",
+        type=click.Choice([AUTO, *METHODS]),
+        default=AUTO,
         show_default=True,
-        help="How the leave-one-out predictions of a trial are computed.",
+        help="How the leave-one-out predictions of a trial are computed; auto chooses exact or "
+        "span by the data and the metric.",
     ),
     click.option(
         "--trials",
@@ -328,7 +351,7 @@ search_options = _gathered(
         type=float,
         metavar="SECONDS",
         callback=_positive,
-        help="Start no trial after this many seconds.",
+        help="End the search after this many seconds; the first trial is always finished.",
     ),
     click.option(
         "--sampler",
@@ -340,7 +363,8 @@ search_options = _gathered(
     click.option(
         "--pruner",
         type=click.Choice(PRUNERS),
-        help="Pruner of Optuna, which stops poor trials early.  [default: none]",
+        help="Pruner of Optuna, which stops poor trials early; at least a quarter of the trials is "
+        "complete.  [default: none]",
     ),
     click.option(
         "--budgets",
@@ -359,8 +383,9 @@ search_options = _gathered(
     click.option(
         "--jobs",
         type=int,
-        callback=at_least(1),
-        help="Number of trials that run at a time.  [default: 1 with Optuna, all cores with Ray]",
+        callback=_threads,
+        help="Number of trials that run at a time, or -1 for all cores.  [default: 1 with Optuna, "
+        "all cores with Ray]",
     ),
     click.option("--seed", type=int, callback=at_least(0), help="Random seed of the sampler."),
     click.option(

@@ -22,9 +22,9 @@ def print_note(text: str) -> None:
     click.echo(f"Note: {text}", err=True)
 
 
-def print_warning(message: Any, *_: Any, **__: Any) -> None:
-    """Print a warning in one line, in place of `warnings.showwarning`."""
-    click.echo(f"Warning: {_one_line(str(message))}", err=True)
+def print_warning(text: str) -> None:
+    """Print a warning in one line."""
+    click.echo(f"Warning: {_one_line(text)}", err=True)
 
 
 def print_failure(message: str) -> None:
@@ -45,37 +45,51 @@ def print_error_rate(error: float, n_rows: int) -> None:
 def print_tuned(result: dict[str, Any], places: str) -> None:
     """Print the result of a search; `places` is "lines" or "rows", by which suspects are named."""
     low, high = result["loo_error_bounds"]
-    is_searched = result["storage"] is not None
+    is_searched, inside = result["storage"] is not None, result["scale_inside"]
+    searched = f" by method {result['loo_method']}" if is_searched else ""
     lines = {
         "rows": _shown_shape(result),
+        "scaling": _shown_scaling(result),
         "trials": f"{result['trials']} in {result['seconds']:.1f} s",
         "chosen": _shown_params(result["best_params"]) or "nothing was searched",
         "loss": f"{loss_name(result['metric'])} = {result['best_loss']:.4f}"
         + (" (optimistic, because it was selected)" if is_searched else ""),
         "LOO error": f"{result['loo_error']:.4f}"
-        + (" as estimated by the search" if is_searched else "")
+        + (", scaled without each row" if inside else searched)
         + f"; the exact error is proven to be between {low:.4f} and {high:.4f}",
-        "exact": f"{result['exact_error']:.4f}, proven along dual paths",
+        "exact": f"{result['exact_error']:.4f}, proven along dual paths"
+        + (" and by refits" if inside else ""),
         "support": _shown_support(result),
-        "suspects": _shown_suspects(result["suspects"], places),
+        "suspects": _shown_suspects(result, places),
         "model": f"{result['model']}, {result['libsvm']}",
     }
     if is_searched:
         lines["study"] = result["storage"]
     for name, text in lines.items():
         click.echo(f"{name:<10} {text}")
+        if name == "chosen":
+            _print_legend(result["legend"], result["best_params"])
     _print_groups(result["groups"])
 
 
 def print_point(result: dict[str, Any]) -> None:
     """Print the estimates of one set of hyperparameters as a table."""
     click.echo(f"{'rows':<10} {_shown_shape(result)}")
+    click.echo(f"{'scaling':<10} {_shown_scaling(result)}")
     click.echo(f"{'point':<10} {_shown_params(result['params'])}")
+    _print_legend(result["legend"], result["params"])
     if "n_support" in result:
         click.echo(f"{'support':<10} {_shown_support(result)}")
     click.echo()
     _print_estimates(result["estimates"], result["metric"])
     _print_groups(result.get("groups"))
+
+
+def _print_legend(legend: dict[str, str], params: dict[str, Any]) -> None:
+    """Print what the names of parameters stand for, if they do not say it themselves."""
+    shown = [f"{name} is the {text}" for name, text in legend.items() if name in params]
+    if shown:
+        click.echo(f"{'legend':<10} {', '.join(shown)}")
 
 
 def _print_estimates(estimates: Sequence[dict[str, Any]], metric: str) -> None:
@@ -90,7 +104,8 @@ def _print_estimates(estimates: Sequence[dict[str, Any]], metric: str) -> None:
     click.echo(" " * first + _cells(heads, widths))
     for estimate in estimates:
         cells = _cells([_cell(estimate.get(name)) for name in names], widths)
-        click.echo(f"{estimate['estimate']:<{first}}{cells}")
+        remark = f"  {estimate['remark']}" if estimate.get("remark") else ""
+        click.echo(f"{estimate['estimate']:<{first}}{cells}{remark}")
 
 
 def _print_groups(groups: dict[str, dict[str, Any]] | None) -> None:
@@ -117,16 +132,30 @@ def _shown_shape(result: dict[str, Any]) -> str:
     return f"{result['rows']} ({classes}), {result['features']} features"
 
 
+def _shown_scaling(result: dict[str, Any]) -> str:
+    """Return the scaling, and how many rows alone define its ranges."""
+    text, count = result["scaling"] or "none", result["scaling_rows"]
+    if text == "minmax":
+        text += f"; {count} rows ({100 * result['scaling_share']:.0f} %) alone define a range"
+    if count and result.get("scale_inside"):
+        text += f"; {count} refits with a scaling of the other rows"
+    return text
+
+
 def _shown_support(result: dict[str, Any]) -> str:
     return f"{result['n_support']} support vectors, {result['n_in_bound']} in-bound"
 
 
-def _shown_suspects(suspects: Sequence[int], places: str) -> str:
+def _shown_suspects(result: dict[str, Any], places: str) -> str:
+    """Return the rows whose labels are probably wrong, and how many wrong labels are expected."""
+    suspects, in_all = result["suspects"], f"{result['expected_label_errors']:.1f}"
     if not suspects:
-        return "none"
+        return f"none (expected wrong labels: {in_all} in all rows)"
+    expected = f"{sum(result['suspect_probabilities']):.1f}"
     shown = ", ".join(str(place) for place in suspects[:_MOST_SUSPECTS])
     more = len(suspects) - _MOST_SUSPECTS
-    return f"{places} {shown}" + (f" and {more} more" if more > 0 else "")
+    shown += f" and {more} more" if more > 0 else ""
+    return f"{places} {shown} (expected wrong labels: {expected} among these, {in_all} in all rows)"
 
 
 def _shown_params(params: dict[str, Any]) -> str:

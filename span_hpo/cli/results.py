@@ -10,7 +10,7 @@ from span_hpo.cli.search_engines import Engine
 from span_hpo.estimators import SpanSVC
 from span_hpo.io import Predictor, Samples
 from span_hpo.objective import Evaluation
-from span_hpo.runtime import Array, FloatArray
+from span_hpo.runtime import Array, FloatArray, IndexArray
 from span_hpo.solver import is_wrong
 
 
@@ -22,6 +22,12 @@ def shape_of(samples: Samples) -> dict[str, Any]:
         "features": samples.n_features,
         "classes": {str(label): int(n) for label, n in zip(classes.tolist(), counts, strict=True)},
     }
+
+
+def scaling_of_rows(name: str | None, defining: IndexArray, count: int) -> dict[str, Any]:
+    """Return the name of a scaling, and the number and share of the rows that define it."""
+    share = len(defining) / count
+    return {"scaling": name, "scaling_rows": len(defining), "scaling_share": share}
 
 
 def group_errors(evaluation: Evaluation, samples: Samples) -> dict[str, dict[str, Any]] | None:
@@ -74,9 +80,13 @@ def tuned_result(
     return {
         "file": str(file),
         **shape_of(samples),
+        **scaling_of_rows(model.objective_.scaling, model.scale_rows_, len(samples.y)),
+        "scale_inside": model.scale_inside,
         "metric": model.metric,
+        "loo_method": model.loo_method_,
         "trials": engine.finished() if was_searched else 0,
         "best_params": model.best_params_,
+        "legend": model.objective_.legend,
         "best_loss": model.best_loss_,
         "loo_error": model.loo_error_,
         "loo_error_bounds": list(model.loo_bounds_),
@@ -84,6 +94,8 @@ def tuned_result(
         "n_support": exact.n_support,
         "n_in_bound": exact.n_in_bound,
         "suspects": places_of(model.suspects_, samples),
+        "suspect_probabilities": model.label_error_probability_[model.suspects_].tolist(),
+        "expected_label_errors": float(model.label_error_probability_.sum()),
         "groups": group_errors(exact, samples),
         "seconds": seconds,
         "model": str(saved.json),

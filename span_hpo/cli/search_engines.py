@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Protocol
 
 from span_hpo.cli.interrupts import gentle_ctrl_c, noted_ctrl_c
 from span_hpo.cli.options import SearchSettings
+from span_hpo.cli.output import print_note
 from span_hpo.estimators import sampler_seed
 from span_hpo.objective import SpanObjective
 from span_hpo.runtime import ArgumentError
-from span_hpo.search import default_budgets
 
 
 class Engine(Protocol):
@@ -36,7 +36,11 @@ class Engine(Protocol):
     in_folder: ClassVar[bool]
 
     def prepare(self) -> None:
-        """Raise if there is no search to resume, or one that would be replaced unasked."""
+        """Raise if the search cannot begin.
+
+        A package may be missing, there may be no search to resume, or one that would be replaced
+        unasked.
+        """
 
     def chosen(self, objective: SpanObjective) -> dict[str, Any]:
         """Run the trials and return the hyperparameters of the best one."""
@@ -77,7 +81,8 @@ class OptunaEngine:
     _study: Any = field(default=None, init=False)
 
     def prepare(self) -> None:
-        """Raise if there is no study to resume, or one that would be replaced unasked."""
+        """Raise if a package is missing, or a study to resume, or one would be replaced unasked."""
+        self._adapter().check_sampler(self.settings.sampler)
         has_trials = self._adapter().trial_count(self.place, self.name) > 0
         if self.settings.resume and not has_trials:
             raise ArgumentError(
@@ -116,6 +121,7 @@ class OptunaEngine:
                     n_jobs=self.settings.jobs or 1,
                     until=was_interrupted,
                     progress_bar=self.progress_bar,
+                    report=print_note,
                 )
             if was_interrupted():
                 raise KeyboardInterrupt
@@ -135,12 +141,10 @@ class OptunaEngine:
         except (OSError, *self._adapter().storage_errors()):  # the storage does not answer any more
             return 0
 
-    def _checked_budgets(self, objective: SpanObjective) -> Sequence[float]:
+    def _checked_budgets(self, objective: SpanObjective) -> Sequence[float] | None:
         """Return the budgets in rows, or raise before a study is created or deleted."""
-        if self.settings.budgets is not None:
-            return objective.budget_rows(self.settings.budgets)
-        may_stop = self.settings.pruner not in (None, "none")
-        return objective.budget_rows(default_budgets(may_stop=may_stop))
+        given = self.settings.budgets
+        return None if given is None else objective.budget_rows(given)
 
     def _adapter(self) -> Any:
         from span_hpo.integrations import optuna as adapter
@@ -226,11 +230,11 @@ class RayEngine:
         return adapter.tuner(
             objective,
             num_samples=settings.trials,
-            scheduler=None if settings.scheduler == "none" else settings.scheduler,
+            scheduler=settings.scheduler,
             search="random" if settings.sampler == "random" else None,
             budgets=settings.budgets,
             cpus_per_trial=cpus,
-            max_concurrent_trials=settings.jobs,
+            max_concurrent_trials=None if settings.jobs == -1 else settings.jobs,
             timeout=settings.timeout,
             seed=settings.seed,
             storage_path=self.place,

@@ -11,7 +11,7 @@ from tests.cli.program import NOT_FEATURES, call, moons_table
 def test_loo_shows_every_estimate(capsys):
     """The table holds what the objective says, and the bounds contain the exact error."""
     settings = ("rows.csv", "--target", "label", *NOT_FEATURES, "--C", "4", "--gamma", "2")
-    found = json.loads(call("loo", *settings, "--json", capsys=capsys))
+    found = json.loads(call("loo", *settings, "--stopping", "--json", capsys=capsys))
     estimates = {row["estimate"]: row for row in found["estimates"]}
     bounds = {"support vectors / rows", "xi-alpha", "Jaakkola-Haussler", "Opper-Winther"}
     assert set(estimates) == {"span", "exact", "refit", "stopping", "span bound", *bounds}
@@ -27,10 +27,43 @@ def test_loo_shows_every_estimate(capsys):
     assert exact == estimates["refit"]["error"] == estimates["stopping"]["error"]
     assert estimates["span"]["at_least"] <= exact <= estimates["span"]["at_most"]
     assert exact <= estimates["support vectors / rows"]["at_most"] + 1e-12
-    assert exact <= min(estimates[name]["error"] for name in ("xi-alpha", "span bound"))
+    assert exact <= min(estimates[name]["at_most"] for name in ("xi-alpha", "span bound"))
     table = call("loo", *settings, "--no-refit", "--metric", "log_loss", capsys=capsys)
     assert re.search(r"log_loss +error +at least +at most", table)
     assert not re.search(r"^refit", table, re.MULTILINE)
+
+
+def test_bounds_stand_under_at_most(capsys):
+    """Upper bounds have no error of their own, and say when they are not proven."""
+    settings = ("rows.csv", "--target", "label", *NOT_FEATURES, "--gamma", "2", "--no-refit")
+    table = call("loo", *settings, "--C", "good=4", "--C", "bad=0.1", capsys=capsys)
+    lines = {line[:22].strip(): line for line in table.splitlines()}
+    columns = next(line for line in table.splitlines() if "at most" in line)
+    end = columns.index("at most") + len("at most")
+    for name in ("support vectors / rows", "xi-alpha", "Jaakkola-Haussler", "span bound"):
+        cells = lines[name][22:end].split()
+        assert cells[:2] == ["-", "-"], name
+        assert float(cells[2]) > 0
+    for name, reason in {
+        "xi-alpha": "proven only for equal costs",
+        "Jaakkola-Haussler": "proven only for fits without an offset",
+        "Opper-Winther": "no estimate at the",
+    }.items():
+        assert reason in lines[name]
+    n_bounded = int(re.search(r"no estimate at the (\d+) bounded rows", table)[1])
+    support, in_bound = re.search(r"(\d+) support vectors, (\d+) in-bound", table).groups()
+    assert n_bounded == int(support) - int(in_bound)
+    equal = json.loads(call("loo", *settings, "--C", "4", "--json", capsys=capsys))
+    remarks = {row["estimate"]: row.get("remark") for row in equal["estimates"]}
+    assert remarks["xi-alpha"] is None
+
+
+def test_stopping_is_shown_on_request(capsys):
+    """The method "stopping", which can take a thousand times as long, has to be asked for."""
+    settings = ("rows.csv", "--target", "label", *NOT_FEATURES, "--no-refit", "--json")
+    for options, expected in (((), False), (("--stopping",), True)):
+        found = json.loads(call("loo", *settings, *options, capsys=capsys))
+        assert ("stopping" in [row["estimate"] for row in found["estimates"]]) is expected
 
 
 def test_compare_shows_value_and_seconds(capsys):
@@ -62,4 +95,4 @@ def test_defaults_of_one_point_are_shown(capsys):
     found = json.loads(
         call("loo", "rows.csv", "--target", "label", *NOT_FEATURES, "--json", capsys=capsys)
     )
-    assert set(found["params"]) == {"gamma", "C_bad", "C_good"}
+    assert set(found["params"]) == {"gamma", "C"}

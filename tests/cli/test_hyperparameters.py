@@ -9,6 +9,7 @@ import pytest
 from span_hpo import (
     RBF,
     ClassCosts,
+    ImbalanceCost,
     Polynomial,
     PowerScore,
     SigmoidScore,
@@ -50,13 +51,17 @@ def test_fixed_values_are_not_searched(capsys):
 @pytest.mark.parametrize(
     ("options", "names"),
     [
-        ((), ["gamma", "C_bad", "C_good"]),
+        ((), ["gamma", "C"]),
+        (("--metric", "balanced_error"), ["gamma", "C", "balance"]),
+        (("--metric", "auc", "--balance", 1), ["gamma", "C"]),
+        (("--weighting", "imbalance", "--C", 2), ["gamma", "balance"]),
+        (("--weighting", "class"), ["gamma", "C_bad", "C_good"]),
         (("--weighting", "uniform"), ["gamma", "C"]),
         (("--score", "trust"), ["gamma", "C_bad", "C_good", "A", "B"]),
         (("--score", "trust", "--weighting", "sigmoid", "--A", 4), ["gamma", "B", "C"]),
         (("--score", "trust", "--weighting", "power", "--C", 2), ["gamma", "tau"]),
         (("--score", "trust", "--weighting", "class*power", "--C", 2), ["gamma", "tau"]),
-        (("--kernel", "linear"), ["C_bad", "C_good"]),
+        (("--kernel", "linear"), ["C"]),
         (("--kernel", "poly", "--degree", 2, "--C", 1), ["gamma"]),
     ],
 )
@@ -83,7 +88,11 @@ LABELS = np.array(["good", "bad", "bad"])
 @pytest.mark.parametrize(
     ("given", "score", "wanted"),
     [
-        ({}, None, ClassCosts()),
+        ({}, None, UniformCost()),
+        ({"metric": "mcc"}, None, ImbalanceCost()),
+        ({"balance": 1.0, "costs": ("2",)}, None, ImbalanceCost(2.0, 1.0)),
+        ({"weighting": "imbalance", "balance": 1.0}, None, ImbalanceCost(balance=1.0)),
+        ({"weighting": "class"}, None, ClassCosts()),
         ({"costs": ("2",)}, None, ClassCosts(2.0)),
         ({"costs": ("bad=2", "good=0.5")}, None, ClassCosts({"bad": 2.0, "good": 0.5})),
         ({"weighting": "uniform", "costs": ("3",)}, None, UniformCost(3.0)),
@@ -102,7 +111,7 @@ def test_weightings_are_those_of_the_library(given, score, wanted):
         ({"costs": ("1", "2")}, "--C` must be one number, or LABEL=NUMBER"),
         ({"costs": ("bad=1", "bad=2")}, "--C` must name each of the labels .* once"),
         ({"costs": ("bad=1",), "weighting": "uniform"}, "--C` must be one number for a weighting"),
-        ({"tau": 1.0}, "--tau` must not be given for the weighting class"),
+        ({"tau": 1.0}, "--tau` must not be given for the weighting uniform"),
     ],
 )
 def test_wrong_combinations_are_named(given, message):

@@ -9,8 +9,10 @@ from span_hpo.cli.options import (
     ModelSettings,
     RowSettings,
     SearchSettings,
+    in_options,
     option_of,
 )
+from span_hpo.estimators import SCALES
 from span_hpo.search import PRUNERS, SAMPLERS, SCHEDULERS
 from tests.cli.program import call
 
@@ -57,7 +59,15 @@ def test_choices_are_the_names_of_the_adapters():
     }
     assert choices["sampler"] == SAMPLERS
     assert choices["pruner"] == PRUNERS
+    assert choices["scale"] == SCALES
     assert choices["scheduler"] == ("none", *SCHEDULERS)
+
+
+def test_arguments_are_written_as_options():
+    """Arguments of the library become options, with their values; other code stays as it is."""
+    text = "`scale_inside=True`, `scale=None`, `scale='minmax'` and `drop_rows`, but `tol=1`."
+    expected = "--scale-inside, --scale none, --scale minmax and --drop-rows, but `tol=1`."
+    assert in_options(text) == expected
 
 
 TUNE = ("tune", "rows.csv", "--target", "label")

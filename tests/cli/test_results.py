@@ -8,6 +8,7 @@ from span_hpo.cli.results import (
     group_errors,
     places_of,
     prediction_columns,
+    scaling_of_rows,
     shape_of,
 )
 from span_hpo.io import Samples
@@ -18,6 +19,12 @@ def test_shape_counts_rows_features_and_classes():
     """Rows of each class are counted by the text of the label."""
     samples = Samples(np.zeros((5, 3)), np.array([2, 0, 2, 2, 0]))
     assert shape_of(samples) == {"rows": 5, "features": 3, "classes": {"0": 2, "2": 3}}
+
+
+def test_scaling_has_a_share():
+    """The rows that define the scaling are counted, and related to all rows."""
+    found = scaling_of_rows("minmax", np.array([1, 4]), 8)
+    assert found == {"scaling": "minmax", "scaling_rows": 2, "scaling_share": 0.25}
 
 
 def test_groups_have_their_own_errors():

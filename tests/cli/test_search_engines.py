@@ -4,11 +4,13 @@ import re
 import resource
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from span_hpo.integrations.optuna.journals import Journal
 from span_hpo.integrations.optuna.workers import this_process
 from tests.cli.program import (
     ENVIRONMENT,
@@ -60,6 +62,34 @@ def test_samplers_and_pruners(capsys):
     journal = Path("qmc.journal").read_text()
     assert '"n_rows"' in journal
     assert journal.count('"state":2') > 0  # pruned
+
+
+@pytest.mark.parametrize("pruner", ["median", "percentile", "halving", "hyperband"])
+def test_pruners_need_no_budgets(pruner, capsys):
+    """A pruner stops trials at the default budgets, but at least a quarter is complete."""
+    printed = call(
+        *("tune", "rows.csv", "--target", "label", "--trials", 30, "--seed", 0, "--json"),
+        *("--pruner", pruner, "--metric", "smooth_error", "--sampler", "random"),
+        capsys=capsys,
+    )
+    assert json.loads(printed)["trials"] == 30
+    journal = Path("model.journal").read_text()
+    complete, pruned = journal.count('"state":1'), journal.count('"state":2')
+    assert complete + pruned == 30
+    assert 8 <= complete < 30
+    assert '"step":15,' in journal  # an eighth of 120 rows
+
+
+def test_a_pruner_with_one_budget_is_named(tmp_path):
+    """A warning names the option, and the search is made without pruning."""
+    options = ["--trials", "3", "--pruner", "halving", "--budgets", "1.0"]
+    found = ended([*PROGRAM, *TUNE, *options], tmp_path)
+    assert found.returncode == 0
+    assert found.stderr.splitlines() == [
+        "Warning: --budgets must have several numbers or shares of rows so that the pruner "
+        "'halving' can stop a trial, got [120] rows: give, for example, 0.125, 0.25, 0.5, 1.0, or "
+        "no pruner."
+    ]
 
 
 def test_resume_refuses_another_objective(capsys):
@@ -164,6 +194,25 @@ def test_a_journal_that_disappears(tmp_path):
     assert error == "span-hpo: model.journal: No such file or directory.\n"
 
 
+@pytest.mark.parametrize("line", [1, 2, 3, 5, 8, 13, 21, 34])
+def test_a_journal_that_disappears_while_it_is_written(line, monkeypatch, capsys):
+    """A search ends with one line also if its storage is deleted just before a line is written."""
+    cut, looks = Journal._cut, []
+
+    def look(journal):
+        found = cut(journal)
+        looks.append(found)
+        if len(looks) == line:
+            Path("model.journal").unlink()
+        return found
+
+    monkeypatch.setattr(Journal, "_cut", look)
+    error = call(*TUNE, "--trials", 9, capsys=capsys, code=2)
+    assert error == "span-hpo: model.journal: No such file or directory.\n"
+    assert not Path("model.journal").exists()
+    assert not Path("model.json").exists()
+
+
 def test_a_line_that_was_cut_is_dropped_by_resume(capsys):
     """`--resume` says in one line where the copy is; other calls leave the journal as it is."""
     call(*TUNE, "--trials", 3, capsys=capsys)
@@ -224,3 +273,32 @@ def test_a_search_that_was_killed_finds_the_same_model(sampler, tmp_path):
     found = json.loads(run(*command, "--resume", folder=tmp_path))
     assert found["best_params"] == whole["best_params"]
     assert (tmp_path / "model.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
+
+
+@pytest.mark.parametrize(("sampler", "module"), [("cmaes", "cmaes"), ("gp", "torch")])
+def test_a_missing_package_of_a_sampler(sampler, module, capsys, monkeypatch):
+    """The command says what to install before any trial, and leaves no files."""
+    monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
+    error = call(*TUNE, "--sampler", sampler, "--out", "kept", capsys=capsys, code=2)
+    assert f"The sampler '{sampler}' needs the package {module}: pip install" in error
+    assert not list(Path().glob("kept*"))
+
+
+def test_jobs_on_all_cores(capsys):
+    """--jobs -1 runs as many trials as --trials asks for, on all cores."""
+    printed = call(*TUNE, "--jobs", -1, "--trials", 6, "--json", capsys=capsys)
+    assert json.loads(printed)["trials"] == 6
+
+
+def test_many_rows_are_forecast(tmp_path):
+    """Notes on standard error forecast the memory of many rows, and the time that is left."""
+    moons_table(3010).to_csv(tmp_path / "many.csv", index=False)
+    command = ("tune", "many.csv", "--target", "label", *NOT_FEATURES, "--seed", "0")
+    fixed = ("--gamma", "1", "--weighting", "uniform", "--trials", "5", "--json")
+    found = ended([*PROGRAM, *command, *fixed], tmp_path)
+    notes = [line for line in found.stderr.splitlines() if line.startswith("Note: ")]
+    assert [note.split()[1:4] for note in notes] == [
+        ["The", "kernel", "matrices"],
+        ["The", "first", "3"],
+    ]
+    assert json.loads(found.stdout)["trials"] == 5
