@@ -28,6 +28,7 @@ check: $(VENV)/installed ## Check style, format and types.
 	$(BIN)/mypy
 
 bench: $(VENV)/built ## Run all benchmarks, then write their tables and figures.
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m benchmarks all --jobs 2
 
 quick: $(VENV)/built ## Try the benchmarks of the papers on a small part of the data.

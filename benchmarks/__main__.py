@@ -28,7 +28,17 @@ BENCHMARKS = {
         "first_fit",
         "scale",
     ),
-    "search": ("search", "pruning", "overhead", "samplers", "cluster", "nodes"),
+    "search": (
+        "search",
+        "spaces",
+        "loo_methods",
+        "users",
+        "pruning",
+        "overhead",
+        "samplers",
+        "cluster",
+        "nodes",
+    ),
     "papers": ("weighted", "ringnorm", "exact_selection", "rivals", "postal"),
     "peers": ("calibration", "peers", "grids"),
     "robustness": ("truth", "one_answer", "mutations", "chaos"),
@@ -63,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     try:
         given.run(given)
-    except (FileNotFoundError, ConnectionError) as error:
+    except (FileNotFoundError, ModuleNotFoundError, ConnectionError) as error:
         parser.exit(2, f"{error}\n")
     except subprocess.CalledProcessError as error:
         parser.exit(error.returncode, f"This command has failed: {' '.join(error.cmd)}\n")

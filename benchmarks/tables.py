@@ -16,7 +16,17 @@ from benchmarks.cost import (
 from benchmarks.papers import exact_selection, postal, rivals, weighted
 from benchmarks.peers import calibration, grids, peers
 from benchmarks.robustness import chaos, mutations, one_answer, truth
-from benchmarks.search import cluster, nodes, overhead, pruning, samplers, search
+from benchmarks.search import (
+    cluster,
+    loo_methods,
+    nodes,
+    overhead,
+    pruning,
+    samplers,
+    search,
+    spaces,
+    users,
+)
 
 ROOT = Path(__file__).parent.parent
 
@@ -63,6 +73,9 @@ TABLES = {
         "time of a study": overhead.shares_table,
         "samplers": samplers.table,
         "samplers by set": samplers.details_table,
+        "spaces": spaces.table,
+        "loo methods": loo_methods.table,
+        "users": users.table,
     },
     "docs/theory.md": {"one answer": one_answer.table, "truth": truth.table},
     "docs/command_line.md": {"mutations": mutations.table},

@@ -128,7 +128,7 @@ def load(name: str, split: int = 0, rows: int | None = None, *, scaled: bool = T
         raise ValueError(
             f"`split` must be between 0 and {n_splits(name) - 1} for {name!r}, got {split!r}."
         )
-    arrays = _arrays(name)
+    arrays = file_arrays(name)
     train, test = _rows(name, arrays, split)
     if rows is not None:
         everyone = np.concatenate([train, test])
@@ -172,7 +172,7 @@ def _file(name: str) -> str:
     return "mnist" if _PAIR.fullmatch(name) else _FILES.get(name, name)
 
 
-def _arrays(name: str) -> _Arrays:
+def file_arrays(name: str) -> _Arrays:
     """Return the arrays of a data set's file, from the folder or else from the cache."""
     if not os.environ.get("SPAN_HPO_DATA"):
         if _file(name) not in SOURCES:
@@ -209,7 +209,7 @@ def _read(path: Path, changed: int) -> _Arrays:
 
 def _official(name: str) -> _Arrays:
     """Return the arrays of a data set that has official splits."""
-    arrays = _arrays(name)
+    arrays = file_arrays(name)
     if "train_idx" not in arrays:
         raise ValueError(
             f"`name` must be a data set with official splits or one of {sorted(PAPER)}, "

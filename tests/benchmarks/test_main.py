@@ -78,6 +78,9 @@ def test_all_measures_everything_in_order(monkeypatch):
     assert all(command[:3] == [sys.executable, "-m", "benchmarks"] for command in commands)
     assert [command[3] for command in commands] == NAMES
     assert {command[3] for command in commands if command[4:] == ["--jobs", "2"]} == {
+        "spaces",
+        "loo_methods",
+        "users",
         "samplers",
         "weighted",
         "ringnorm",
