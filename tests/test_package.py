@@ -17,7 +17,16 @@ from tests.places import ROOT
 # order of its files, or a single module.
 LAYOUT = {
     "ctrl_c": [],
-    "runtime": ["arrays", "checks", "printing", "threads", "memo", "compilation", "accurate"],
+    "runtime": [
+        "arrays",
+        "checks",
+        "printing",
+        "threads",
+        "deadlines",
+        "memo",
+        "compilation",
+        "accurate",
+    ],
     "errors": [],
     "data": [],
     "space": [],
@@ -42,7 +51,7 @@ LAYOUT = {
         "fit",
         "pairwise",
     ],
-    "weighting": ["products", "class_costs", "scores"],
+    "weighting": ["products", "class_costs", "scores", "names"],
     "loo": [
         "span_rule",
         "box_spans",
@@ -55,11 +64,13 @@ LAYOUT = {
         "accurate",
         "elsewhere",
         "result",
+        "left_out",
         "methods",
     ],
     "bounds": ["classical"],
     "calibration": [],
     "metrics": [],
+    "suspects": ["densities", "wrong_labels"],
     "objective": [
         "evaluation",
         "arguments",
@@ -68,7 +79,9 @@ LAYOUT = {
         "folds",
         "models",
         "starts",
+        "words",
         "span_objective",
+        "left_out",
     ],
     "io": [
         "atomic",
@@ -86,18 +99,27 @@ LAYOUT = {
         "samples",
         "predictor",
     ],
-    "search": ["written", "names", "budgets"],
+    "search": ["written", "names", "limits", "budgets", "forecasts"],
     "integrations.optuna": [
         "spaces",
         "workers",
         "journals",
         "samplers",
         "claims",
+        "pruners",
         "trials",
         "studies",
         "selection",
     ],
-    "estimators": ["scaling", "columns", "span_svc", "learner"],
+    "estimators": [
+        "scaling",
+        "scaling_inside",
+        "columns",
+        "row_weights",
+        "defaults",
+        "span_svc",
+        "learner",
+    ],
     "integrations.ray": ["spaces", "trainable", "searchers", "selection", "tuners"],
     "integrations.flaml": ["learners"],
     "cli": [
@@ -385,6 +407,11 @@ def test_public_names_exist_and_are_sorted():
         if not name.startswith("_") and getattr(value, "__module__", "").startswith("span_hpo.")
     }
     assert public | {"bounds"} == set(span_hpo.__all__)  # a module
+
+
+def test_dir_shows_the_public_names():
+    """Completion offers what is public, and no module that was imported on the way."""
+    assert dir(span_hpo) == sorted([*span_hpo.__all__, "__version__"])
 
 
 def _ruff_order(name):
