@@ -117,6 +117,8 @@ LAYOUT = {
         "columns",
         "row_weights",
         "defaults",
+        "searches",
+        "fitted",
         "span_svc",
         "learner",
     ],

@@ -4,7 +4,8 @@ from span_hpo.estimators.defaults import AUTO, default_weighting
 from span_hpo.estimators.learner import LEARNER_SPACE, LEARNER_START, learner, loo_loss
 from span_hpo.estimators.scaling import SCALES, fitted_scaler
 from span_hpo.estimators.scaling_inside import ScaledRows, exact_evaluation
-from span_hpo.estimators.span_svc import SpanSVC, sampler_seed
+from span_hpo.estimators.searches import sampler_seed
+from span_hpo.estimators.span_svc import SpanSVC
 
 __all__ = [
     "AUTO",
