@@ -83,6 +83,7 @@ LAYOUT = {
         "span_objective",
         "left_out",
     ],
+    "selection": ["thresholds"],
     "io": [
         "atomic",
         "unpacking",
@@ -118,6 +119,7 @@ LAYOUT = {
         "row_weights",
         "defaults",
         "searches",
+        "thresholds",
         "fitted",
         "span_svc",
         "learner",
@@ -126,6 +128,7 @@ LAYOUT = {
     "integrations.flaml": ["learners"],
     "cli": [
         "options",
+        "decisions",
         "hyperparameters",
         "output",
         "files",

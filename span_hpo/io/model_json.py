@@ -12,7 +12,7 @@ from span_hpo.io.numbering import LARGEST_NUMBER
 from span_hpo.kernels import LIBSVM_KERNELS
 
 FORMAT = "span_hpo model"
-VERSION = 1
+_VERSIONS = (1, 2)  # the second one has thresholds
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")  # may stand for a character that is no text
 
 
@@ -85,8 +85,14 @@ MODEL = schema.record(
         "columns": schema.record(
             {"features": schema.list_of(_COLUMN, at_least=1)}, {"target": schema.text}
         ),
+        "threshold": schema.number,
     },
 )
+
+
+def version_of(*, has_threshold: bool) -> int:
+    """Return the lowest version of the format that holds a model."""
+    return _VERSIONS[-1] if has_threshold else _VERSIONS[0]
 
 
 def read_content(text: str, source: str) -> dict[str, Any]:
@@ -112,9 +118,10 @@ def read_content(text: str, source: str) -> dict[str, Any]:
             f"{source} must be a model that Predictor.save has written, got other JSON."
         )
     version = content.get("version")
-    if type(version) is not int or version != VERSION:
-        fault = schema.wrong("version", str(VERSION), version)
-        raise ValueError(f"{source} must have version {VERSION} of the format: {fault}.")
+    if type(version) is not int or version not in _VERSIONS:
+        known = " or ".join(str(one) for one in _VERSIONS)
+        fault = schema.wrong("version", known, version)
+        raise ValueError(f"{source} must have version {known} of the format: {fault}.")
     try:
         found: dict[str, Any] = MODEL(content, "")
     except ValueError as error:

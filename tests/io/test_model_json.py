@@ -130,8 +130,8 @@ def test_every_field_is_checked(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"version": 1', '"version": 1e999', "version 1 of the format"),
-        ('"version": 1', '"version": true', "version 1 of the format"),
+        ('"version": 1', '"version": 1e999', "version 1 or 2 of the format"),
+        ('"version": 1', '"version": true', "version 1 or 2 of the format"),
         ('"gamma": 0.7', '"gamma": NaN', "NaN is no number of JSON"),
         ('"gamma": 0.7', '"gamma": Infinity', "Infinity is no number"),
         ('"gamma": 0.7', '"gamma": 1e999', "`kernel_parameters.gamma` must be finite"),
