@@ -69,7 +69,7 @@ LAYOUT = {
     ],
     "bounds": ["classical"],
     "calibration": [],
-    "metrics": [],
+    "metrics": ["functions", "metric"],
     "suspects": ["densities", "wrong_labels"],
     "objective": [
         "evaluation",
