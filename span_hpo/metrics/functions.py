@@ -9,48 +9,44 @@ need only classes look at the classes that the pairs elect.
 """
 
 import numpy as np
-from scipy.special import expit
 from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef, roc_auc_score
 
-from span_hpo.calibration import platt_sigmoid
+from span_hpo.metrics.rows import cross_entropies, shortfalls, smoothly_wrong, squared_errors, wrong
 from span_hpo.runtime import FloatArray, weighted_mean
-from span_hpo.solver import is_wrong, voted
-
-_SMOOTHNESS = 4.0  # slope of the sigmoid that replaces the step function of the error
+from span_hpo.solver import voted
 
 
 def error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     """Return the error, ``mean(y f <= 0)``."""
-    return weighted_mean(is_wrong(y, f), w)
+    return weighted_mean(wrong(y, f, w), w)
 
 
 def balanced_error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     """Return the mean of the error rates of the classes."""
-    wrong = is_wrong(y, f)
+    errors = wrong(y, f, w)
     return float(
-        np.mean([weighted_mean(wrong[y == label], w[y == label]) for label in np.unique(y)])
+        np.mean([weighted_mean(errors[y == label], w[y == label]) for label in np.unique(y)])
     )
 
 
 def smooth_error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     """Return ``mean(sigma(-4 y f))``, a smooth form of the error without plateaus."""
-    return weighted_mean(expit(-_SMOOTHNESS * y * f), w)
+    return weighted_mean(smoothly_wrong(y, f, w), w)
 
 
 def hinge(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     """Return the hinge loss, ``mean(max(0, 1 - y f))``."""
-    return weighted_mean(np.maximum(0.0, 1 - y * f), w)
+    return weighted_mean(shortfalls(y, f, w), w)
 
 
 def log_loss(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     """Return the cross-entropy of Platt's sigmoid fitted to the values."""
-    return weighted_mean(np.logaddexp(0.0, -y * platt_sigmoid(y, f, w).log_odds(f)), w)
+    return weighted_mean(cross_entropies(y, f, w), w)
 
 
 def brier(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     """Return the mean squared error of Platt's sigmoid fitted to the values."""
-    probability = platt_sigmoid(y, f, w).probability(f)
-    return weighted_mean((probability - (y > 0)) ** 2, w)
+    return weighted_mean(squared_errors(y, f, w), w)
 
 
 def auc(y: FloatArray, f: FloatArray, w: FloatArray) -> float:

@@ -5,7 +5,7 @@ other metrics are averaged over the pairs, each on the rows of its two classes.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,8 @@ from span_hpo.metrics.functions import (
     mcc,
     smooth_error,
 )
-from span_hpo.runtime import Array, FloatArray, real
+from span_hpo.metrics.rows import OF_ROWS, RowFunction, RowLosses, Rows
+from span_hpo.runtime import Array, FloatArray, real, rows_of
 from span_hpo.solver import rows_of_pairs
 
 _WEIGHT_ARGUMENTS = ("weight", "sample_weight")
@@ -31,6 +32,8 @@ _WEIGHT_ARGUMENTS = ("weight", "sample_weight")
 _NEED_ONLY_CLASSES = frozenset({"error", "balanced_error", "f1", "mcc"})
 
 _NEED_BOTH_CLASSES = frozenset({"balanced_error", "auc", "average_precision", "f1", "mcc"})
+
+_BY_CLASS = frozenset({"balanced_error"})  # means over the classes of means over their rows
 
 _ONE_MINUS = frozenset({"auc", "average_precision", "f1", "mcc"})  # larger values are better
 
@@ -72,6 +75,10 @@ class Metric:
         Whether the function is the user's own; it gets the values of several classes as they are.
     needs_both_classes
         Whether the loss is undefined if a class has no weight.
+    of_rows
+        Function ``(y, decision_values, weight) -> losses of the rows``, if the loss is their mean.
+    by_class
+        Whether that mean is taken over the classes first.
     """
 
     name: str
@@ -79,6 +86,13 @@ class Metric:
     needs_values: bool = True
     own: bool = True
     needs_both_classes: bool = False
+    of_rows: RowFunction | None = None
+    by_class: bool = False
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether the loss is a mean of losses of the rows; see `row_losses`."""
+        return self.of_rows is not None
 
     def check_weight(self, y: FloatArray, weight: FloatArray, classes: Array | None = None) -> None:
         """Raise if the weights leave the metric without rows, or without a class that it needs.
@@ -111,8 +125,17 @@ class Metric:
             If `check_weight` rejects the weights, or the function does not return one finite
             number.
         """
+        return self.judged(y, decision_values, weight)[0]
+
+    def judged(
+        self, y: FloatArray, decision_values: FloatArray, weight: FloatArray
+    ) -> tuple[float, RowLosses | None]:
+        """Return the `loss`, and the `row_losses` whose mean it is."""
         self.check_weight(y, weight)
-        if decision_values.ndim == 2 and self.needs_values and not self.own:
+        rows = self.row_losses(y, decision_values, weight)
+        if rows is not None:
+            loss = rows.mean(weight)
+        elif decision_values.ndim == 2 and self.needs_values and not self.own:
             loss = _mean_over_pairs(self.function, y, decision_values, weight)
         else:
             loss = self.function(y, decision_values, weight)
@@ -120,7 +143,35 @@ class Metric:
             raise ValueError(
                 f"`metric` {self.name} must return one number, got shape {np.shape(loss)}."
             )
-        return real(f"{self.name}(y, decision_values)", loss)
+        return real(f"{self.name}(y, decision_values)", loss), rows
+
+    def row_losses(
+        self, y: FloatArray, decision_values: FloatArray, weight: FloatArray
+    ) -> RowLosses | None:
+        """Return the losses of the rows whose mean is the loss, or None if it is not a mean.
+
+        Losses of calibrated probabilities hold the sigmoid fixed that is fitted to all values.
+        """
+        if self.of_rows is None:
+            return None
+        strata = self.strata(y)
+        if decision_values.ndim == 2 and self.needs_values:
+            values = tuple(
+                self.of_rows(signs, decision_values[rows, column], weight[rows])
+                for column, (rows, signs) in enumerate(rows_of_pairs(y))
+            )
+        else:
+            of_all = self.of_rows(y, decision_values, weight)
+            values = tuple(of_all[rows] for rows in strata)
+        return RowLosses(values, strata)
+
+    def strata(self, y: FloatArray) -> tuple[Rows, ...]:
+        """Return the rows over which means are taken before these are averaged; see `RowLosses`."""
+        if self.by_class:
+            return tuple(rows_of(y == label) for label in np.unique(y))
+        if self.needs_values and y.max() > 1:  # numbers of more than two classes
+            return tuple(rows for rows, _ in rows_of_pairs(y))
+        return (slice(None),)
 
 
 def as_metrics(metric: Any, *, weighted: bool) -> tuple[Metric, ...]:
@@ -151,6 +202,15 @@ def as_metrics(metric: Any, *, weighted: bool) -> tuple[Metric, ...]:
     return tuple(metrics.values())
 
 
+def judged_by(
+    metrics: Sequence[Metric], y: FloatArray, decision_values: FloatArray, weight: FloatArray
+) -> tuple[dict[str, float], RowLosses | None]:
+    """Return the losses of all metrics by name, and the row losses of the first."""
+    found = [metric.judged(y, decision_values, weight) for metric in metrics]
+    losses = {metric.name: loss for metric, (loss, _) in zip(metrics, found, strict=True)}
+    return losses, found[0][1]
+
+
 def _as_metric(metric: Any, weighted: bool) -> Metric:
     if isinstance(metric, str) and metric in METRICS:
         return Metric(
@@ -159,6 +219,8 @@ def _as_metric(metric: Any, weighted: bool) -> Metric:
             needs_values=metric not in _NEED_ONLY_CLASSES,
             own=False,
             needs_both_classes=metric in _NEED_BOTH_CLASSES,
+            of_rows=OF_ROWS.get(metric),
+            by_class=metric in _BY_CLASS,
         )
     if not callable(metric):
         raise ValueError(
