@@ -1,5 +1,18 @@
-"""What all trials of a search say together, and the decision values at which predictions switch."""
+"""What all trials of a search say together, such as an honest estimate of the chosen loss.
 
+The decision values at which predictions switch are also chosen here.
+"""
+
+from span_hpo.selection.bootstrap import binomial_interval, bootstrap_counts
+from span_hpo.selection.honest import (
+    LEVEL,
+    HonestEstimate,
+    chosen_trials,
+    honest_estimate,
+    out_of_bag_losses,
+    percentile_interval,
+)
+from span_hpo.selection.tables import LossTable
 from span_hpo.selection.thresholds import (
     COUNTED,
     UNMOVED,
@@ -10,14 +23,26 @@ from span_hpo.selection.thresholds import (
     shifted,
     threshold_at,
 )
+from span_hpo.selection.trials import check_is_mean, honest_estimate_of
 
 __all__ = [
     "COUNTED",
+    "LEVEL",
     "UNMOVED",
+    "HonestEstimate",
+    "LossTable",
     "best_threshold",
+    "binomial_interval",
+    "bootstrap_counts",
+    "check_is_mean",
+    "chosen_trials",
     "class_share",
     "cost_loss",
     "cost_probability",
+    "honest_estimate",
+    "honest_estimate_of",
+    "out_of_bag_losses",
+    "percentile_interval",
     "shifted",
     "threshold_at",
 ]
