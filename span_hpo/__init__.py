@@ -10,7 +10,7 @@ from span_hpo import bounds
 from span_hpo.data import Dataset
 from span_hpo.errors import ScalingWarning, SolverError
 from span_hpo.estimators import SpanSVC
-from span_hpo.io import Predictor, Scaling
+from span_hpo.io import EnsemblePredictor, Predictor, Scaling
 from span_hpo.kernels import RBF, FunctionKernel, Laplacian, Linear, Polynomial, Precomputed
 from span_hpo.loo import (
     LeaveOneOut,
@@ -48,6 +48,7 @@ __all__ = [
     "CrossValidation",
     "Dataset",
     "DualSolution",
+    "EnsemblePredictor",
     "Evaluation",
     "Float",
     "FunctionKernel",

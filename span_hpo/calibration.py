@@ -107,10 +107,21 @@ def class_probabilities(
     Platt, "Probabilistic outputs for support vector machines", 1999; Wu, Lin and Weng,
     "Probability estimates for multi-class classification by pairwise coupling", 2004.
     """
+    return _agreeing(calibrated(sigmoids, values), predicted)
+
+
+def calibrated(sigmoids: Sequence[PlattSigmoid], values: FloatArray) -> FloatArray:
+    """Return the probability of every class, shape (m, k), whatever class is predicted.
+
+    Parameters
+    ----------
+    sigmoids, values
+        Sigmoids and decision values; see `class_probabilities`.
+    """
     if values.ndim == 1:
-        second = sigmoids[0].probability(values)
-        return _agreeing(np.column_stack([1 - second, second]), predicted)
-    return _agreeing(_coupled(sigmoids, values, n_classes_of(values.shape[1])), predicted)
+        odds = sigmoids[0].log_odds(values)
+        return np.column_stack([expit(-odds), expit(odds)])
+    return _coupled(sigmoids, values, n_classes_of(values.shape[1]))
 
 
 def loo_sigmoids(loo: LeaveOneOut, weight: FloatArray) -> tuple[PlattSigmoid, ...]:

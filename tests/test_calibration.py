@@ -7,7 +7,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 
 from span_hpo import RBF, SpanSVC, UniformCost
-from span_hpo.calibration import PlattSigmoid, class_probabilities, platt_sigmoid
+from span_hpo.calibration import PlattSigmoid, calibrated, class_probabilities, platt_sigmoid
 from span_hpo.metrics import METRICS
 from span_hpo.solver.pairwise import pairs_of
 from tests.problems import labels_and_values
@@ -97,3 +97,13 @@ def test_scaling_the_values_does_not_change_probabilities():
     y, f, w = labels_and_values(3)
     one, other = platt_sigmoid(y, f, w), platt_sigmoid(y, 1e6 * f, w)
     np.testing.assert_allclose(one.probability(f), other.probability(1e6 * f), atol=1e-7)
+
+
+def test_calibrated_probabilities_do_not_depend_on_the_prediction():
+    """They are the sigmoid itself, also where it contradicts the sign, and keep small ones."""
+    sigmoid, values = PlattSigmoid(2.0, 1.0), np.array([-0.2, 0.3, -40.0, 40.0])
+    found = calibrated([sigmoid], values)
+    np.testing.assert_allclose(found[:, 1], 1 / (1 + np.exp(-2 * values - 1)))
+    assert found[3, 0] == pytest.approx(np.exp(-81))
+    held = class_probabilities([sigmoid], values, (values > 0).astype(int))
+    assert found[0, 1] > 0.5 > held[0, 1]

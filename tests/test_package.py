@@ -84,7 +84,7 @@ LAYOUT = {
         "span_objective",
         "left_out",
     ],
-    "selection": ["bootstrap", "tables", "honest", "trials", "thresholds"],
+    "selection": ["bootstrap", "tables", "honest", "trials", "thresholds", "ensembles", "members"],
     "io": [
         "atomic",
         "unpacking",
@@ -99,6 +99,8 @@ LAYOUT = {
         "encoding",
         "targets",
         "samples",
+        "parts",
+        "ensemble",
         "predictor",
     ],
     "search": ["written", "names", "limits", "budgets", "forecasts"],

@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 from benchmarks.robustness.damage import damaged_bytes, damaged_json, damaged_text
-from span_hpo import Predictor, SpanSVC, UniformCost
+from span_hpo import EnsemblePredictor, Predictor, SpanSVC, UniformCost
 from span_hpo.cli import main
 from span_hpo.estimators import fitted_scaler
 from span_hpo.io import Samples, read_samples
@@ -109,6 +109,7 @@ def _parquet_files() -> list[tuple[str, bytes]]:
 def _fitted(samples: Samples) -> Predictor:
     model = SpanSVC(RBF(gamma=0.5), UniformCost(2.0)).fit(samples.X, samples.y)
     predictor = model.as_predictor(samples.columns)
+    assert isinstance(predictor, Predictor)  # and no ensemble
     return predictor if samples.numbering is None else predictor.spread(samples.numbering)
 
 
@@ -232,14 +233,15 @@ def _use_samples(path: Path) -> None:
     scaler.transform(samples.X)
 
 
-def _use_model(model: Predictor, path: Path) -> None:
-    """Predict three rows, and write the model in both formats."""
-    d = model.support_vectors.shape[1]
+def _use_model(model: Predictor | EnsemblePredictor, path: Path) -> None:
+    """Predict three rows, and write the model in both formats, of which an ensemble has one."""
+    d = model.n_features
     if d:
         rows = sparse.csr_array(([1.0, 2.0], ([0, 1], [0, d - 1])), shape=(3, d))
         model.labels_of(model.decision_function(rows))
     model.save(path.with_suffix(".written"))
-    model.save_libsvm(path.with_suffix(".written"))
+    if isinstance(model, Predictor):
+        model.save_libsvm(path.with_suffix(".written"))
 
 
 def _use_json(path: Path) -> None:

@@ -8,7 +8,13 @@ except ImportError as error:
     ) from error
 
 from span_hpo.integrations.optuna.samplers import check_sampler
-from span_hpo.integrations.optuna.selection import best_model, best_trial, honest_estimate
+from span_hpo.integrations.optuna.selection import (
+    best_ensemble,
+    best_model,
+    best_trial,
+    honest_estimate,
+    ranked_params,
+)
 from span_hpo.integrations.optuna.spaces import (
     enqueue_defaults,
     grid_sampler,
@@ -32,6 +38,7 @@ __all__ = [
     "OptunaObjective",
     "abandoned_trials",
     "as_storage",
+    "best_ensemble",
     "best_model",
     "best_trial",
     "check_sampler",
@@ -43,6 +50,7 @@ __all__ = [
     "honest_estimate",
     "new_study",
     "params_of",
+    "ranked_params",
     "search",
     "search_space",
     "storage_errors",

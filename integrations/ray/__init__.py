@@ -9,11 +9,13 @@ except ImportError as error:
 
 from span_hpo.integrations.ray.searchers import StudySearch
 from span_hpo.integrations.ray.selection import (
+    best_ensemble,
     best_model,
     best_result,
     finished_results,
     honest_estimate,
     params_of,
+    ranked_params,
 )
 from span_hpo.integrations.ray.spaces import search_space
 from span_hpo.integrations.ray.trainable import SpanTrainable
@@ -22,6 +24,7 @@ from span_hpo.integrations.ray.tuners import cluster, has_run, restored_tuner, t
 __all__ = [
     "SpanTrainable",
     "StudySearch",
+    "best_ensemble",
     "best_model",
     "best_result",
     "cluster",
@@ -29,6 +32,7 @@ __all__ = [
     "has_run",
     "honest_estimate",
     "params_of",
+    "ranked_params",
     "restored_tuner",
     "search_space",
     "tuner",

@@ -80,8 +80,8 @@ def tune(
     """Choose hyperparameters for FILE and save the model.
 
     The model is written to OUT.json, for `span-hpo predict` and Python, and to OUT.libsvm, for
-    LIBSVM's programs. Every trial is kept as soon as it is finished. Hyperparameters that you give
-    are not searched.
+    LIBSVM's programs, which have no ensembles. Every trial is kept as soon as it is finished.
+    Hyperparameters that you give are not searched.
     """
     start = time.perf_counter()
     file, saved = row_settings.file, ModelFiles.at(search_settings.out)
@@ -100,7 +100,8 @@ def tune(
         solver=model_settings.solver,
         scale=row_settings.scale,
         scale_inside=scale_inside,
-        search=engine.chosen,
+        search=engine.candidates if decision_settings.ensemble else engine.chosen,
+        ensemble=decision_settings.ensemble,
         threshold=decision_settings.threshold,
         miss_cost=decision_settings.miss_costs(samples.y),
     )

@@ -13,10 +13,11 @@ from span_hpo.runtime import ArgumentError, Array
 
 @dataclass(frozen=True)
 class DecisionSettings:
-    """Where the prediction of two classes switches."""
+    """How many models predict, and where the prediction of two classes switches."""
 
     threshold: str | float | None
     miss_cost: tuple[str, ...]
+    ensemble: bool
 
     def miss_costs(self, labels: Array) -> dict[Any, float] | None:
         """Return the cost of missing a row of each class, or None if no cost is given.
@@ -81,6 +82,12 @@ _OPTIONS: Sequence[Any] = (
         multiple=True,
         help="Cost of missing a row of each of two classes, as in good=1,bad=10; the class with "
         "the lower expected cost is predicted.",
+    ),
+    click.option(
+        "--ensemble",
+        is_flag=True,
+        help="Predict by the mean probability of several of the best models; only OUT.json is "
+        "written.",
     ),
 )
 decision_options = gathered("decision_settings", DecisionSettings, *_OPTIONS)

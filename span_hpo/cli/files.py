@@ -12,6 +12,7 @@ from span_hpo.cli.options import ReadingSettings, RowSettings
 from span_hpo.cli.output import print_note
 from span_hpo.io import (
     Encoding,
+    EnsemblePredictor,
     Numbering,
     Predictor,
     Samples,
@@ -30,7 +31,10 @@ from span_hpo.runtime import ArgumentError
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """The two files of a model, whose paths differ from `stem` only by a suffix."""
+    """The two files of a model, whose paths differ from `stem` only by a suffix.
+
+    An ensemble has only the file in JSON.
+    """
 
     stem: Path
 
@@ -52,11 +56,19 @@ class ModelFiles:
         """Path of the file that LIBSVM's programs read."""
         return self.stem.with_name(self.stem.name + ".libsvm")
 
-    def write(self, predictor: Predictor, numbering: Numbering | None = None) -> None:
-        """Write a model into both files, for all features of its numbering if it has one."""
+    def write(
+        self, predictor: Predictor | EnsemblePredictor, numbering: Numbering | None = None
+    ) -> None:
+        """Write a model into its files, for all features of its numbering if it has one.
+
+        A file in LIBSVM's format from an earlier model is removed if the new one is an ensemble.
+        """
         model = predictor if numbering is None else predictor.spread(numbering)
         model.save(self.json)
-        model.save_libsvm(self.libsvm)
+        if isinstance(model, Predictor):
+            model.save_libsvm(self.libsvm)
+        else:
+            self.libsvm.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +83,7 @@ class PredictionTask:
         Label of each row, or None if the file does not have labels that the model knows.
     """
 
-    predictor: Predictor
+    predictor: Predictor | EnsemblePredictor
     X: Any
     labels: list[Any] | None
 
@@ -197,18 +209,19 @@ def _without_dropped(table: Table, drop: Sequence[str], encoding: Encoding) -> T
     return table.without(drop)
 
 
-def _encoding_for(predictor: Predictor, table: Table) -> Encoding:
+def _encoding_for(predictor: Predictor | EnsemblePredictor, table: Table) -> Encoding:
     """Return the encoding of tables that a model has, or raise if it has none."""
     if predictor.columns is None:
-        n_features = predictor.support_vectors.shape[1]
         raise ValueError(
-            f"{table.source} must hold {n_features} numbered features, because the model was not "
-            "fitted to named columns, got a table."
+            f"{table.source} must hold {predictor.n_features} numbered features, because the model "
+            "was not fitted to named columns, got a table."
         )
     return predictor.columns
 
 
-def _known_labels(table: Table, target: str | None, predictor: Predictor) -> list[Any] | None:
+def _known_labels(
+    table: Table, target: str | None, predictor: Predictor | EnsemblePredictor
+) -> list[Any] | None:
     """Return the labels of a table, or None if a row has no label that the model knows."""
     if target is None or target not in table.columns:
         return None
@@ -220,7 +233,9 @@ def _known_labels(table: Table, target: str | None, predictor: Predictor) -> lis
     return [by_text[text] for text in texts] if set(texts) <= set(by_text) else None
 
 
-def _numbered_task(predictor: Predictor, file: Path, is_ours: bool) -> PredictionTask:
+def _numbered_task(
+    predictor: Predictor | EnsemblePredictor, file: Path, is_ours: bool
+) -> PredictionTask:
     """Read rows in LIBSVM's format, which may have more features than the training rows."""
     if predictor.columns is not None:
         names = [column.name for column in predictor.columns.features]
@@ -228,7 +243,7 @@ def _numbered_task(predictor: Predictor, file: Path, is_ours: bool) -> Predictio
             f"FILE must be a table with the columns {', '.join(names[:20])}, because the model "
             f"was tuned on one, got {file} in LIBSVM's format."
         )
-    wanted = predictor.support_vectors.shape[1]
+    wanted = predictor.n_features
     X, y = read_libsvm(file, wanted)
     if X.shape[1] > wanted and is_ours:
         print_note(
@@ -236,7 +251,9 @@ def _numbered_task(predictor: Predictor, file: Path, is_ours: bool) -> Predictio
             "row has them."
         )
         X = X[:, :wanted]
-    elif X.shape[1] > wanted:  # support vectors of LIBSVM need not use all
+    elif X.shape[1] > wanted and isinstance(
+        predictor, Predictor
+    ):  # support vectors of LIBSVM need not use all
         predictor = predictor.widened(X.shape[1])
     labels = y.tolist()
     is_known = set(labels) <= set(predictor.labels.tolist())
@@ -246,6 +263,12 @@ def _numbered_task(predictor: Predictor, file: Path, is_ours: bool) -> Predictio
 def write_features(task: PredictionTask, path: Path) -> None:
     """Write rows as LIBSVM's programs expect them for the model in their format."""
     predictor = task.predictor
+    if isinstance(predictor, EnsemblePredictor):
+        raise ArgumentError(
+            "--features",
+            "must not be given for an ensemble, which LIBSVM's programs cannot use, got "
+            f"{str(path)!r}.",
+        )
     codes = predictor.libsvm_labels.tolist()
     code_of = dict(zip(predictor.labels.tolist(), codes, strict=True))
     entries = list(libsvm_entries(predictor.features(task.X)))

@@ -33,7 +33,7 @@ LIBRARY_ARGUMENTS = frozenset(
         *("scale", "scale_inside"),
         *("gamma", "degree", "coef0", "A", "B", "tau"),  # hyperparameters
         *("budgets", "storage", "folds"),
-        *("threshold", "miss_cost"),
+        *("threshold", "miss_cost", "ensemble"),
     }
 )
 _ARGUMENT = re.compile(f"`({'|'.join(sorted(LIBRARY_ARGUMENTS))})(?:='?(\\w+)'?)?`")

@@ -44,7 +44,6 @@ def print_error_rate(error: float, n_rows: int) -> None:
 
 def print_tuned(result: dict[str, Any], places: str) -> None:
     """Print the result of a search; `places` is "lines" or "rows", by which suspects are named."""
-    low, high = result["loo_error_bounds"]
     is_searched, inside = result["storage"] is not None, result["scale_inside"]
     searched = f" by method {result['loo_method']}" if is_searched else ""
     lines = {
@@ -57,12 +56,13 @@ def print_tuned(result: dict[str, Any], places: str) -> None:
         **_shown_threshold(result),
         "LOO error": f"{result['loo_error']:.4f}"
         + (", scaled without each row" if inside else searched)
-        + f"; the exact error is proven to be between {low:.4f} and {high:.4f}",
+        + _shown_bounds(result["loo_error_bounds"]),
         "exact": f"{result['exact_error']:.4f}, proven along dual paths"
-        + (" and by refits" if inside else ""),
+        + (" and by refits" if inside else "")
+        + (" for the best model by itself" if result["ensemble"] else ""),
         "support": _shown_support(result),
         "suspects": _shown_suspects(result, places),
-        "model": f"{result['model']}, {result['libsvm']}",
+        "model": ", ".join(filter(None, [result["model"], result["libsvm"]])),
     }
     if is_searched:
         lines["study"] = result["storage"]
@@ -70,7 +70,23 @@ def print_tuned(result: dict[str, Any], places: str) -> None:
         click.echo(f"{name:<10} {text}")
         if name == "chosen":
             _print_legend(result["legend"], result["best_params"])
+            _print_ensemble(result["ensemble"])
     _print_groups(result["groups"])
+
+
+def _shown_bounds(bounds: list[float] | None) -> str:
+    """Return what is proven of the error, which is nothing for an ensemble."""
+    if bounds is None:
+        return " for the ensemble (optimistic); nothing is proven of an ensemble"
+    return f"; the exact error is proven to be between {bounds[0]:.4f} and {bounds[1]:.4f}"
+
+
+def _print_ensemble(members: list[dict[str, Any]] | None) -> None:
+    """Print the members of an ensemble, one to a line, after the best hyperparameters."""
+    for member in members or []:
+        click.echo(
+            f"{'member':<10} weight {member['weight']:.1f}, {_shown_params(member['params'])}"
+        )
 
 
 def _shown_threshold(result: dict[str, Any]) -> dict[str, str]:

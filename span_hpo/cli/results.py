@@ -8,7 +8,7 @@ import numpy as np
 from span_hpo.cli.files import ModelFiles, PredictionTask
 from span_hpo.cli.search_engines import Engine
 from span_hpo.estimators import SpanSVC
-from span_hpo.io import Predictor, Samples
+from span_hpo.io import EnsemblePredictor, Predictor, Samples
 from span_hpo.objective import Evaluation
 from span_hpo.runtime import Array, FloatArray, IndexArray
 from span_hpo.solver import is_wrong
@@ -92,7 +92,8 @@ def tuned_result(
         "threshold_loss": getattr(model, "threshold_loss_", None),
         "loss_at_threshold": "cost" if model.miss_cost is not None else model.metric,
         "loo_error": model.loo_error_,
-        "loo_error_bounds": list(model.loo_bounds_),
+        "loo_error_bounds": None if model.ensemble else list(model.loo_bounds_),
+        "ensemble": _members(model) if model.ensemble else None,
         "exact_error": exact.loo.error,
         "n_support": exact.n_support,
         "n_in_bound": exact.n_in_bound,
@@ -102,13 +103,23 @@ def tuned_result(
         "groups": group_errors(exact, samples),
         "seconds": seconds,
         "model": str(saved.json),
-        "libsvm": str(saved.libsvm),
+        "libsvm": None if model.ensemble else str(saved.libsvm),
         "storage": engine.place if was_searched else None,
     }
 
 
+def _members(model: SpanSVC) -> list[dict[str, Any]]:
+    """Return the weight and the hyperparameters of each member of an ensemble."""
+    pairs = zip(model.weights_.tolist(), model.members_params_, strict=True)
+    return [{"weight": weight, "params": params} for weight, params in pairs]
+
+
 def prediction_columns(
-    predictor: Predictor, decisions: FloatArray, *, with_proba: bool, with_values: bool
+    predictor: Predictor | EnsemblePredictor,
+    decisions: FloatArray,
+    *,
+    with_proba: bool,
+    with_values: bool,
 ) -> dict[str, list[Any]]:
     """Return predictions, probabilities and decision values by the names of their columns."""
     columns: dict[str, list[Any]] = {"prediction": predictor.labels_of(decisions).tolist()}
@@ -116,7 +127,10 @@ def prediction_columns(
     if with_proba:
         for label, column in zip(labels, predictor.probabilities_of(decisions).T, strict=True):
             columns[f"probability of {label}"] = column.tolist()
-    if with_values:
+    if with_values and isinstance(predictor, EnsemblePredictor) and decisions.ndim == 2:
+        for label, column in zip(labels, decisions.T, strict=True):
+            columns[f"log-probability of {label}"] = column.tolist()
+    elif with_values:
         values = decisions[:, None] if decisions.ndim == 1 else decisions
         pairs = [(a, b) for i, a in enumerate(labels) for b in labels[i + 1 :]]
         for (first, second), column in zip(pairs, values.T, strict=True):

@@ -16,6 +16,7 @@ from span_hpo.cli.output import print_note
 from span_hpo.estimators import sampler_seed
 from span_hpo.objective import SpanObjective
 from span_hpo.runtime import ArgumentError
+from span_hpo.selection import MOST_CANDIDATES
 
 
 class Engine(Protocol):
@@ -44,6 +45,9 @@ class Engine(Protocol):
 
     def chosen(self, objective: SpanObjective) -> dict[str, Any]:
         """Run the trials and return the hyperparameters of the best one."""
+
+    def candidates(self, objective: SpanObjective) -> list[dict[str, Any]]:
+        """Run the trials and return the hyperparameters of the best ones, best first."""
 
     def finished(self) -> int:
         """Return the number of trials that have finished so far."""
@@ -99,6 +103,20 @@ class OptunaEngine:
 
     def chosen(self, objective: SpanObjective) -> dict[str, Any]:
         """Run the trials and return the hyperparameters of the best one."""
+        adapter, study = self._adapter(), self._searched(objective)
+        params: dict[str, Any] = adapter.params_of(adapter.best_trial(study), objective)
+        return params
+
+    def candidates(self, objective: SpanObjective) -> list[dict[str, Any]]:
+        """Run the trials and return the hyperparameters of the best ones, best first."""
+        study = self._searched(objective)
+        points: list[dict[str, Any]] = self._adapter().ranked_params(
+            study, objective, MOST_CANDIDATES
+        )
+        return points
+
+    def _searched(self, objective: SpanObjective) -> Any:
+        """Run the trials and return their study."""
         adapter = self._adapter()
         budgets = self._checked_budgets(objective)
         if self._replaces:
@@ -129,8 +147,7 @@ class OptunaEngine:
             raise OSError(
                 errno.EIO, f"the storage has failed ({_reason(error)})", self.place
             ) from error
-        params: dict[str, Any] = adapter.params_of(adapter.best_trial(study), objective)
-        return params
+        return study
 
     def finished(self) -> int:
         """Return the number of trials that have finished so far."""
@@ -178,6 +195,22 @@ class RayEngine:
 
     def chosen(self, objective: SpanObjective) -> dict[str, Any]:
         """Run the trials and return the hyperparameters of the best one."""
+        adapter, results = self._adapter(), self._searched(objective)
+        params: dict[str, Any] = adapter.params_of(
+            adapter.best_result(results, objective), objective
+        )
+        return params
+
+    def candidates(self, objective: SpanObjective) -> list[dict[str, Any]]:
+        """Run the trials and return the hyperparameters of the best ones, best first."""
+        results = self._searched(objective)
+        points: list[dict[str, Any]] = self._adapter().ranked_params(
+            results, objective, MOST_CANDIDATES
+        )
+        return points
+
+    def _searched(self, objective: SpanObjective) -> Any:
+        """Run the trials and return their results."""
         adapter = self._adapter()
         # The output of Ray is not part of the result.
         with redirect_stdout(sys.stderr), self._cluster():
@@ -191,10 +224,7 @@ class RayEngine:
                 self._done = len(adapter.finished_results(results))
                 raise KeyboardInterrupt
             self._done = len(results)
-            params: dict[str, Any] = adapter.params_of(
-                adapter.best_result(results, objective), objective
-            )
-        return params
+        return results
 
     def finished(self) -> int:
         """Return the number of trials that have finished so far."""

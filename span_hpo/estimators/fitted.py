@@ -1,6 +1,6 @@
 """What all fitted estimators of this package can do: predict, calibrate and name suspects."""
 
-import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,11 @@ from span_hpo.calibration import PlattSigmoid, class_probabilities, loo_sigmoids
 from span_hpo.estimators.columns import new_rows
 from span_hpo.estimators.scaling import check_fits_in_a_file, scaled
 from span_hpo.estimators.thresholds import threshold_rule
-from span_hpo.io import Encoding, Predictor
+from span_hpo.io import Encoding, EnsemblePredictor, Predictor
 from span_hpo.kernels import Precomputed
-from span_hpo.objective import Evaluation, SpanObjective
+from span_hpo.objective import Evaluation, SpanObjective, pair_values
 from span_hpo.runtime import Array, FloatArray, IndexArray
+from span_hpo.selection import LOG_ODDS, Ensemble
 from span_hpo.suspects import density_scores, listed, wrong_label_probabilities
 
 
@@ -53,7 +54,13 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
     def _asked_threshold(self) -> tuple[Any, Any]:
         return getattr(self, "threshold", None), getattr(self, "miss_cost", None)
 
-    def _keep(self, evaluation: Evaluation, kept: IndexArray, count: int) -> None:
+    def _keep(
+        self,
+        evaluation: Evaluation,
+        kept: IndexArray,
+        count: int,
+        ensemble: Ensemble | None = None,
+    ) -> None:
         """Fit the model of an evaluation, and keep what is known about its training rows.
 
         Parameters
@@ -64,11 +71,13 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
             Rows of the objective among those that the user gave.
         count
             Number of rows that the user gave.
+        ensemble
+            What predicts instead of the model, or None.
         """
         self.classes_ = self.objective_.data.classes.copy()
         self.loo_ = evaluation.loo
-        self.loo_error_ = evaluation.loo.error
-        self.loo_bounds_ = evaluation.loo.error_bounds
+        self.loo_error_ = evaluation.loo.error if ensemble is None else ensemble.loo_error
+        self._ensemble = ensemble
         self._n_rows, self._kept = count, kept
         self._label_errors: FloatArray | None = None  # computed when it is first used
         self.estimator_ = self.objective_.fit_model(self.best_params_)
@@ -76,13 +85,55 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         self._sigmoids: tuple[PlattSigmoid, ...] = loo_sigmoids(
             evaluation.loo, evaluation.metric_weight
         )
+        self._keep_threshold(evaluation)
+
+    def _keep_threshold(self, evaluation: Evaluation) -> None:
+        """Keep the decision value at which predictions switch."""
         self.threshold_, metric = 0.0, self.objective_.metrics[0]
         name = None if metric.own else metric.name
         rule = threshold_rule(*self._asked_threshold(), name, self.classes_)
-        if rule is not None:
-            self.threshold_, self.threshold_loss_ = rule.applied(
-                evaluation, metric, self._sigmoids[0]
+        if rule is None:
+            return
+        values, sigmoid = evaluation.loo.decision_values, self._sigmoids[0]
+        if self._ensemble is not None:
+            values, sigmoid = self._ensemble.loo_decision_values, LOG_ODDS
+        weight = evaluation.metric_weight
+        self.threshold_, self.threshold_loss_ = rule.applied(
+            evaluation.loo.y, values, weight, metric, sigmoid=sigmoid
+        )
+
+    @property
+    def loo_bounds_(self) -> tuple[float, float]:
+        """Proven bounds on the exact leave-one-out error of the chosen model."""
+        check_is_fitted(self)
+        if self._ensemble is not None:
+            raise AttributeError(
+                "An ensemble has no `loo_bounds_`: proofs hold for the classes of single models, "
+                "not for the mean of their probabilities. `loo_.error_bounds` are those of the "
+                "best model by itself."
             )
+        return self.loo_.error_bounds
+
+    @property
+    def members_(self) -> tuple[Any, ...]:
+        """Fitted ``SVC`` of each member of an ensemble."""
+        return self._as_ensemble("members_").members
+
+    @property
+    def weights_(self) -> FloatArray:
+        """Weight of each member of an ensemble, shape (members,)."""
+        return self._as_ensemble("weights_").weights
+
+    @property
+    def members_params_(self) -> tuple[dict[str, Any], ...]:
+        """Hyperparameters of each member of an ensemble."""
+        return self._as_ensemble("members_params_").params
+
+    def _as_ensemble(self, name: str) -> Ensemble:
+        check_is_fitted(self)
+        if self._ensemble is None:
+            raise AttributeError(f"`{name}` belongs to ensembles, and this is a single model.")
+        return self._ensemble
 
     @property
     def label_error_probability_(self) -> FloatArray:
@@ -105,18 +156,22 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
 
     def predict(self, X: Any) -> Array:
         """Return the predicted label of each row, by `threshold_` if there is one."""
-        features = self._features(X)
+        features, deciding = self._features(X), self._ensemble or self.estimator_
         if self.threshold_:
-            second = self.estimator_.decision_function(features) >= self.threshold_
+            second = deciding.decision_function(features) >= self.threshold_
             labels: Array = self.classes_[second.astype(int)]
         else:
-            labels = self.estimator_.predict(features)
+            labels = deciding.predict(features)
         return labels
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the decision values of each row, as scikit-learn's ``SVC`` does."""
-        features = self._features(X)
-        values: FloatArray = self.estimator_.decision_function(features)
+        """Return the decision values of each row, as scikit-learn's ``SVC`` does.
+
+        Those of an ensemble are the log-odds of the second of two classes, and the logarithms of
+        the probabilities of several.
+        """
+        features, deciding = self._features(X), self._ensemble or self.estimator_
+        values: FloatArray = deciding.decision_function(features)
         return values
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -127,21 +182,17 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         judged by a model that was trained with it. Several classes are coupled from their pairs.
         If calibration makes other classes more probable than the predicted one, all of them are
         given the mean of their probabilities. A threshold changes predictions, but neither
-        decision values nor probabilities.
+        decision values nor probabilities. An ensemble has the mean of its members' probabilities.
         """
         features = self._features(X)
-        model = self.estimator_
-        if len(self.classes_) == 2:
-            values = model.decision_function(features)
-        else:
-            of_pairs = copy.copy(model)
-            of_pairs.decision_function_shape = "ovo"
-            # The values that scikit-learn gives for pairs are positive for the first class.
-            values = -of_pairs.decision_function(features)
-        predicted = np.searchsorted(self.classes_, model.predict(features))
-        return class_probabilities(self._sigmoids, values, predicted)
+        if self._ensemble is not None:
+            return self._ensemble.predict_proba(features)
+        predicted = np.searchsorted(self.classes_, self.estimator_.predict(features))
+        return class_probabilities(
+            self._sigmoids, pair_values(self.estimator_, features), predicted
+        )
 
-    def as_predictor(self, columns: Encoding | None = None) -> Predictor:
+    def as_predictor(self, columns: Encoding | None = None) -> Predictor | EnsemblePredictor:
         """Return the fitted model, with scaling and calibration, in a form that files can hold.
 
         Parameters
@@ -157,14 +208,21 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         """
         check_is_fitted(self)
         check_fits_in_a_file(self.scaler_)
-        return Predictor.from_svc(
-            self.estimator_,
-            parameters=self.best_params_,
-            scaler=self.scaler_,
-            sigmoids=self._sigmoids,
-            columns=self.encoding_ if columns is None else columns,
-            threshold=self.threshold_,
-        )
+        columns = self.encoding_ if columns is None else columns
+        form = partial(Predictor.from_svc, scaler=self.scaler_, columns=columns)
+        if self._ensemble is None:
+            return form(
+                self.estimator_,
+                parameters=self.best_params_,
+                sigmoids=self._sigmoids,
+                threshold=self.threshold_,
+            )
+        own = self._ensemble
+        members = [
+            form(svc, parameters=params, sigmoids=sigmoids)
+            for svc, params, sigmoids in zip(own.members, own.params, own.sigmoids, strict=True)
+        ]
+        return EnsemblePredictor.of_members(members, own.weights, self.threshold_)
 
     def _features(self, X: Any) -> Any:
         check_is_fitted(self)

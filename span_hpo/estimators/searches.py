@@ -2,14 +2,16 @@
 
 import sys
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from sklearn.utils import check_random_state
 
 from span_hpo.objective import SpanObjective
-from span_hpo.runtime import thread_count
+from span_hpo.runtime import ArgumentError, thread_count
 from span_hpo.search import wanted_trials
+from span_hpo.selection import MOST_CANDIDATES
 from span_hpo.space import checked_params
 
 _LARGEST_SEED = 2**31 - 1  # upper limit of the seeds of samplers
@@ -30,6 +32,7 @@ class SearchSettings:
     random_state: Any
     progress_bar: bool | None
     search: Any
+    ensemble: bool
 
     @classmethod
     def of(cls, estimator: Any) -> "SearchSettings":
@@ -37,8 +40,10 @@ class SearchSettings:
         return cls(**{field.name: getattr(estimator, field.name) for field in fields(cls)})
 
 
-def searched(settings: SearchSettings, objective: SpanObjective) -> tuple[dict[str, Any], Any]:
-    """Return hyperparameters, and the study of Optuna that has found them.
+def searched(
+    settings: SearchSettings, objective: SpanObjective
+) -> tuple[list[dict[str, Any]], Any]:
+    """Return the best hyperparameters, and the study of Optuna that has found them.
 
     Nothing is searched if all hyperparameters are fixed. Ctrl-C ends a search with Optuna with a
     warning, if there is a trial to return.
@@ -52,7 +57,8 @@ def searched(settings: SearchSettings, objective: SpanObjective) -> tuple[dict[s
 
     Returns
     -------
-    The best hyperparameters, and the study or None if Optuna was not used.
+    The best hyperparameters, followed by those of the other candidates for an ensemble if one is
+    wanted, and the study or None if Optuna was not used.
 
     Raises
     ------
@@ -62,12 +68,12 @@ def searched(settings: SearchSettings, objective: SpanObjective) -> tuple[dict[s
         If Optuna is needed and not installed.
     """
     if not objective.space:
-        return {}, None
+        return [{}], None
     if len(objective.metrics) > 1:
         names = tuple(metric.name for metric in objective.metrics)
         raise ValueError(f"`metric` must be one metric for a search, got {names!r}.")
     if settings.search is not None:
-        return checked_params(objective.space, settings.search(objective)), None
+        return _found(settings.search(objective), objective, settings), None
     wanted_trials(settings.n_trials, settings.timeout)  # checked before a study is created
     n_jobs = thread_count("n_jobs", settings.n_jobs)
     try:
@@ -108,7 +114,21 @@ def searched(settings: SearchSettings, objective: SpanObjective) -> tuple[dict[s
             "far.",
             stacklevel=3,
         )
-    return adapter.params_of(adapter.best_trial(study), objective), study
+    if settings.ensemble:
+        return adapter.ranked_params(study, objective, MOST_CANDIDATES), study
+    return [adapter.params_of(adapter.best_trial(study), objective)], study
+
+
+def _found(found: Any, objective: SpanObjective, settings: SearchSettings) -> list[dict[str, Any]]:
+    """Return what a user's search has found: hyperparameters, or a list of them, best first."""
+    if settings.ensemble and (isinstance(found, Mapping) or not found):
+        raise ArgumentError(
+            "search",
+            "must return a list of hyperparameters, the best first, for an ensemble, got "
+            f"{found!r}.",
+        )
+    points = [found] if isinstance(found, Mapping) or not settings.ensemble else found
+    return [checked_params(objective.space, point) for point in points]
 
 
 def sampler_seed(random_state: Any) -> int:

@@ -14,7 +14,8 @@ from span_hpo.estimators.scaling_inside import ScaledRows, as_scale_inside
 from span_hpo.estimators.searches import SearchSettings, searched
 from span_hpo.io import as_impute
 from span_hpo.objective import SpanObjective
-from span_hpo.runtime import FloatArray, IndexArray, rows_of
+from span_hpo.runtime import ArgumentError, FloatArray, IndexArray, rows_of
+from span_hpo.selection import ensemble_of
 from span_hpo.solver import DEFAULT_MAX_ITER, DEFAULT_TOL
 from span_hpo.weighting import Weighting
 
@@ -69,8 +70,9 @@ class SpanSVC(FittedSVC):
     n_jobs
         Number of threads that run trials; -1 stands for all cores.
     search
-        Function that takes the `SpanObjective` and returns the chosen hyperparameters. It replaces
-        the search with Optuna, so that the settings from `n_trials` to `n_jobs` are not used.
+        Function that takes the `SpanObjective` and returns the chosen hyperparameters, or for an
+        ensemble a list of them, the best first. It replaces the search with Optuna, so that the
+        settings from `n_trials` to `n_jobs` are not used.
     scale
         How the features are scaled, based on the training rows: "auto" ("minmax" for dense
         features, None for sparse ones), "minmax" (to [0, 1]; sparse features are divided by their
@@ -100,6 +102,9 @@ class SpanSVC(FittedSVC):
         much it costs to miss the second class as the first; or a matrix of costs, with a row for
         each class and a column for each prediction. The class with the lower expected cost is
         predicted.
+    ensemble
+        Predict by the mean probability of several models of the search, which are chosen among the
+        30 best trials by the log loss of the mean leave-one-out probability.
     tol, max_iter, solver, memory_limit
         Settings of the fits; see `SpanObjective`.
 
@@ -113,11 +118,13 @@ class SpanSVC(FittedSVC):
     loo_method_
         Method of leave-one-out that was used.
     loo_
-        Leave-one-out result of the chosen model.
+        Leave-one-out result of the chosen model; of an ensemble, that of its best trial.
     loo_error_
-        Leave-one-out error of the chosen model.
+        Leave-one-out error of the chosen model, or of the ensemble.
     loo_bounds_
-        Proven bounds on the exact leave-one-out error of the chosen model.
+        Proven bounds on the exact leave-one-out error of the chosen model. An ensemble has none.
+    members_, weights_, members_params_
+        Fitted ``SVC``, weight and hyperparameters of each member of an ensemble.
     threshold_
         Decision value from which on the second class is predicted; 0 without `threshold` and
         `miss_cost`.
@@ -191,6 +198,7 @@ class SpanSVC(FittedSVC):
         progress_bar: bool | None = None,
         threshold: Any = None,
         miss_cost: Any = None,
+        ensemble: bool = False,
         tol: float = DEFAULT_TOL,
         max_iter: int = DEFAULT_MAX_ITER,
         solver: str = "auto",
@@ -216,6 +224,7 @@ class SpanSVC(FittedSVC):
         self.progress_bar = progress_bar
         self.threshold = threshold
         self.miss_cost = miss_cost
+        self.ensemble = ensemble
         self.tol = tol
         self.max_iter = max_iter
         self.solver = solver
@@ -253,6 +262,7 @@ class SpanSVC(FittedSVC):
         rows, y = training_rows(self, X, y, is_kernel=self._is_precomputed())
         check_classification_targets(y)
         self._check_threshold(self.metric, y)
+        self._check_ensemble()
         weight = None if sample_weight is None else checked_weights(sample_weight, y)
         kept = self._kept_rows(weight, len(y))
         X, self.encoding_ = learned_columns(rows, kept, impute, given)
@@ -284,13 +294,24 @@ class SpanSVC(FittedSVC):
         if loo_method == AUTO:
             self.objective_.loo_method = chosen_loo_method(self.objective_)
         self.loo_method_ = self.objective_.loo_method
-        self.best_params_, self.study_ = searched(SearchSettings.of(self), self.objective_)
+        points, self.study_ = searched(SearchSettings.of(self), self.objective_)
+        self.best_params_ = points[0]
         evaluation = self.objective_.evaluate(self.best_params_, complete=True)
         self.best_loss_ = evaluation.loss
         if self.scale_inside:
             evaluation = scaling.evaluated_inside(self.objective_, evaluation)
-        self._keep(evaluation, kept, len(y))
+        ensemble = ensemble_of(self.objective_, points) if self.ensemble else None
+        self._keep(evaluation, kept, len(y), ensemble)
         return self
+
+    def _check_ensemble(self) -> None:
+        if self.ensemble not in (True, False):
+            raise ArgumentError("ensemble", f"must be True or False, got {self.ensemble!r}.")
+        if self.ensemble and self.scale_inside:
+            raise ArgumentError(
+                "ensemble",
+                "must be False with `scale_inside`, which refits rows of a single model, got True.",
+            )
 
     def _kept_rows(self, weight: FloatArray | None, count: int) -> IndexArray:
         """Return the rows of the fit; a kernel matrix keeps all rows, some of them with cost 0."""

@@ -8,8 +8,7 @@ import numpy as np
 
 from span_hpo.calibration import PlattSigmoid
 from span_hpo.metrics import Metric
-from span_hpo.objective import Evaluation
-from span_hpo.runtime import ArgumentError, Array, plain, real
+from span_hpo.runtime import ArgumentError, Array, FloatArray, plain, real
 from span_hpo.selection import (
     UNMOVED,
     best_threshold,
@@ -42,21 +41,29 @@ class ThresholdRule:
     costs: tuple[float, float] | None = None
 
     def applied(
-        self, evaluation: Evaluation, metric: Metric, sigmoid: PlattSigmoid
+        self,
+        y: FloatArray,
+        f: FloatArray,
+        weight: FloatArray,
+        metric: Metric,
+        *,
+        sigmoid: PlattSigmoid,
     ) -> tuple[float, float]:
         """Return the decision value at which the prediction switches, and the loss there.
 
         Parameters
         ----------
-        evaluation
-            Evaluation of the model, with all values complete.
+        y
+            Labels, shape (l,), -1 or +1.
+        f
+            Leave-one-out decision values, shape (l,).
+        weight
+            Weight of each row in the metric, shape (l,).
         metric
             Metric of the loss, unless costs are given.
         sigmoid
             Calibration of the decision values.
         """
-        y, f = evaluation.loo.y, evaluation.loo.decision_values
-        weight = evaluation.metric_weight
         if self.costs is not None:
             value = threshold_at(sigmoid, cost_probability(*self.costs))
             return value, cost_loss(y, shifted(f, value), weight, *self.costs)

@@ -3,6 +3,7 @@
 from span_hpo.io.atomic import write_text
 from span_hpo.io.dialects import Dialect
 from span_hpo.io.encoding import IMPUTE, Encoding, as_impute, learned_encoding
+from span_hpo.io.ensemble import EnsemblePredictor
 from span_hpo.io.libsvm_text import libsvm_entries, read_libsvm
 from span_hpo.io.numbering import Numbering
 from span_hpo.io.predictor import Predictor
@@ -15,6 +16,7 @@ __all__ = [
     "IMPUTE",
     "Dialect",
     "Encoding",
+    "EnsemblePredictor",
     "Numbering",
     "Predictor",
     "Samples",

@@ -12,7 +12,7 @@ from span_hpo.io.numbering import LARGEST_NUMBER
 from span_hpo.kernels import LIBSVM_KERNELS
 
 FORMAT = "span_hpo model"
-_VERSIONS = (1, 2)  # the second one has thresholds
+_VERSIONS = (1, 2)  # the second one has thresholds and ensembles
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")  # may stand for a character that is no text
 
 
@@ -90,14 +90,32 @@ MODEL = schema.record(
 )
 
 
-def version_of(*, has_threshold: bool) -> int:
+ENSEMBLE = schema.record(
+    {
+        "labels": schema.plain,  # these are checked with each member
+        "weights": schema.numbers,
+        "members": schema.list_of(schema.plain, at_least=1),
+    },
+    {"scaling": schema.plain, "columns": schema.plain, "threshold": schema.number},
+)
+SHARED = ("labels", "scaling", "columns")  # fields that all members of an ensemble have in common
+
+
+def version_of(*, has_threshold: bool = False, is_ensemble: bool = False) -> int:
     """Return the lowest version of the format that holds a model."""
-    return _VERSIONS[-1] if has_threshold else _VERSIONS[0]
+    return _VERSIONS[-1] if has_threshold or is_ensemble else _VERSIONS[0]
+
+
+def model_json(content: dict[str, Any]) -> str:
+    """Return the fields of a model as the text of a file."""
+    whole = {"format": FORMAT, **content}
+    return json.dumps(whole, default=plain_number, allow_nan=False)
 
 
 def read_content(text: str, source: str) -> dict[str, Any]:
     """Return the fields of `MODEL` that a file holds, each in its final form.
 
+    For an ensemble these are its weights and its threshold, and the fields of each of its members.
     Messages name the file `source`.
 
     Raises
@@ -123,10 +141,27 @@ def read_content(text: str, source: str) -> dict[str, Any]:
         fault = schema.wrong("version", known, version)
         raise ValueError(f"{source} must have version {known} of the format: {fault}.")
     try:
-        found: dict[str, Any] = MODEL(content, "")
+        found: dict[str, Any] = _ensemble(content) if "members" in content else MODEL(content, "")
     except ValueError as error:
         raise damaged_json(source, error) from error
     return found
+
+
+def _ensemble(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an ensemble, whose members also get the fields that they share."""
+    found = ENSEMBLE(content, "")
+    shared = {name: content.get(name) for name in SHARED}
+    members = []
+    for number, member in enumerate(found["members"]):
+        place = f"members[{number}]"
+        if not isinstance(member, dict):
+            raise schema.wrong(place, "an object with names", member)
+        members.append(MODEL({**member, **shared}, place))
+    return {
+        "members": members,
+        "weights": found["weights"],
+        "threshold": found["threshold"] or 0.0,
+    }
 
 
 def not_json(source: str, fault: Exception) -> ValueError:

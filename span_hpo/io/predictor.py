@@ -1,6 +1,5 @@
 """Keep a fitted model in a file, as JSON or in LIBSVM's text format, without pickle."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,22 +12,23 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from span_hpo.calibration import PlattSigmoid, class_probabilities
 from span_hpo.io.atomic import write_text
 from span_hpo.io.encoding import Encoding
+from span_hpo.io.ensemble import EnsemblePredictor
 from span_hpo.io.libsvm_text import damaged_model, model_parts, model_text
 from span_hpo.io.model_json import (
-    FORMAT,
     damaged_json,
+    model_json,
     not_json,
-    plain_number,
     read_content,
     version_of,
     written_vectors,
 )
 from span_hpo.io.numbering import Numbering, is_dense, on_used_columns
+from span_hpo.io.parts import check_parts
 from span_hpo.io.scaling import Scaling, scaling_of
 from span_hpo.io.tables import Table
 from span_hpo.kernels import LIBSVM_KERNELS
 from span_hpo.runtime import Array, FloatArray, IndexArray
-from span_hpo.solver import n_pairs_of, pairs_of, voted
+from span_hpo.solver import pairs_of, voted
 
 _PREDICTED_AT_ONCE = 2**22  # largest number of kernel values or features that are held at a time
 
@@ -177,11 +177,11 @@ class Predictor:
         ValueError, TypeError
             If these are not the features or the columns of the model.
         """
-        return self._scaled(self._encoded(X))
+        return self._scaled(self.encoded(X))
 
-    def _encoded(self, X: Any) -> Any:
-        """Return the rows of numbers that `X` stands for, before scaling."""
-        wanted = self.support_vectors.shape[1]
+    def encoded(self, X: Any) -> Any:
+        """Return the rows of numbers that `X` stands for, before scaling; see `features`."""
+        wanted = self.n_features
         rows: Any = X
         is_frame = hasattr(X, "columns") or isinstance(X, Mapping)
         if self.columns is not None and not isinstance(X, Table) and is_frame:
@@ -210,7 +210,7 @@ class Predictor:
         X
             Features before scaling, or a table; see `features`.
         """
-        rows = self._encoded(X)
+        rows = self.encoded(X)
         n, d = self.support_vectors.shape
         stays_sparse = self.scaling is None or self.scaling.keeps_zeros
         step = max(1, _PREDICTED_AT_ONCE // (n if stays_sparse else max(n, d)))
@@ -280,9 +280,13 @@ class Predictor:
 
     def save(self, path: str | Path) -> None:
         """Write the whole model as JSON."""
+        version = version_of(has_threshold=self.threshold != 0.0)
+        write_text(path, model_json({"version": version, **self.content()}))
+
+    def content(self) -> dict[str, Any]:
+        """Return the whole model as values that JSON can hold."""
+        scaling, sigmoids, columns = self.scaling, self.sigmoids, self.columns
         content = {
-            "format": FORMAT,
-            "version": version_of(has_threshold=self.threshold != 0.0),
             "kernel": self.kernel,
             "kernel_parameters": self.kernel_parameters,
             "parameters": self.parameters,
@@ -291,29 +295,40 @@ class Predictor:
             "offsets": self.offsets.tolist(),
             "coefficients": self.coefficients.tolist(),
             "support_vectors": written_vectors(self.support_vectors),
-            "scaling": None
-            if self.scaling is None
-            else {
-                "shift": self.scaling.shift.tolist(),
-                "factor": self.scaling.factor.tolist(),
-            }
-            | (
-                {}
-                if self.scaling.features is None
-                else {"features": self.scaling.features.tolist()}
-            ),
-            "sigmoids": None
-            if self.sigmoids is None
-            else [[float(sigmoid.slope), float(sigmoid.offset)] for sigmoid in self.sigmoids],
-            "columns": None if self.columns is None else self.columns.content(),
+            "scaling": None if scaling is None else scaling.content(),
+            "sigmoids": None if sigmoids is None else [[s.slope, s.offset] for s in sigmoids],
+            "columns": None if columns is None else columns.content(),
         }
-        if self.threshold:
-            content["threshold"] = float(self.threshold)
-        write_text(path, json.dumps(content, default=plain_number, allow_nan=False))
+        return content | ({"threshold": float(self.threshold)} if self.threshold else {})
 
     @classmethod
-    def load(cls, path: str | Path) -> "Predictor":
-        """Read a model that `save` has written.
+    def of_content(cls, content: dict[str, Any]) -> "Predictor":
+        """Return the model with the fields that `read_content` has returned.
+
+        Raises
+        ------
+        ValueError
+            If the fields do not fit together.
+        """
+        others = dict(content)
+        scaling, sigmoids, columns, threshold = (
+            others.pop(name) for name in ("scaling", "sigmoids", "columns", "threshold")
+        )
+        model = cls(
+            **others,
+            threshold=threshold or 0.0,
+            scaling=None if scaling is None else Scaling(**scaling),
+            sigmoids=None
+            if sigmoids is None
+            else tuple(PlattSigmoid(slope, offset) for slope, offset in sigmoids),
+            columns=None if columns is None else Encoding.of_content(columns),
+        )
+        check_parts(model)
+        return model
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Predictor | EnsemblePredictor":
+        """Read a model that `save` has written, or the one of an ensemble.
 
         Raises
         ------
@@ -325,23 +340,13 @@ class Predictor:
         except UnicodeDecodeError as error:
             raise not_json(str(path), error) from error
         content = read_content(text, str(path))
-        scaling, sigmoids, columns, threshold = (
-            content.pop(name) for name in ("scaling", "sigmoids", "columns", "threshold")
-        )
         try:
-            model = cls(
-                **content,
-                threshold=threshold or 0.0,
-                scaling=None if scaling is None else Scaling(**scaling),
-                sigmoids=None
-                if sigmoids is None
-                else tuple(PlattSigmoid(slope, offset) for slope, offset in sigmoids),
-                columns=None if columns is None else Encoding.of_content(columns),
-            )
-            _check(model)
+            if "members" not in content:
+                return cls.of_content(content)
+            members = tuple(cls.of_content(member) for member in content.pop("members"))
+            return EnsemblePredictor.of_members(members, **content)
         except ValueError as error:
             raise damaged_json(str(path), error) from error
-        return model
 
     def widened(self, n_features: int) -> "Predictor":
         """Return the model for more features, which are 0 in all of its support vectors."""
@@ -358,6 +363,12 @@ class Predictor:
         return replace(
             self, support_vectors=numbering.spread(self.support_vectors), scaling=scaling
         )
+
+    @property
+    def n_features(self) -> int:
+        """Number of features after encoding."""
+        count: int = self.support_vectors.shape[1]
+        return count
 
     @property
     def libsvm_labels(self) -> IndexArray:
@@ -400,51 +411,7 @@ class Predictor:
             raise ValueError(f"{path} must be a LIBSVM model, got a binary file.") from error
         model = cls(**model_parts(text, str(path), n_features))
         try:
-            _check(model)
+            check_parts(model)
         except ValueError as error:
             raise damaged_model(str(path), error) from error
         return model
-
-
-def _check(model: Predictor) -> None:
-    """Raise if the parts of a model do not fit together."""
-    k = len(model.labels)
-    n, d = model.support_vectors.shape
-    counts = model.n_support.tolist()
-    kernel = LIBSVM_KERNELS[model.kernel]
-    parts = {
-        "kernel_parameters": (sorted(model.kernel_parameters), sorted(kernel.parameter_names())),
-        "labels": (len(set(model.labels.tolist())), k),
-        "n_support": ((len(counts), sum(counts), min(counts, default=0) > 0), (k, n, True)),
-        "coefficients": (model.coefficients.shape, (k - 1, n)),
-        "offsets": (model.offsets.shape, (n_pairs_of(k),)),
-    }
-    if model.scaling is not None:
-        parts["scaling"] = _shape_of_scaling(model.scaling, d)
-    if k > 2:
-        parts["threshold"] = model.threshold, 0.0
-    if model.sigmoids is not None:
-        parts["sigmoids"] = len(model.sigmoids), n_pairs_of(k)
-    if model.columns is not None:
-        parts["columns"] = len(model.columns.feature_names), d
-    for name, (got, want) in parts.items():
-        if got != want:
-            raise ValueError(f"`{name}` must be {want}, got {got}")
-    vectors = model.support_vectors
-    numbers = [vectors.data if sparse.issparse(vectors) else vectors]
-    numbers += [model.coefficients, model.offsets, list(model.kernel_parameters.values())]
-    if not all(np.isfinite(part).all() for part in numbers):
-        raise ValueError("all numbers must be finite")
-
-
-def _shape_of_scaling(scaling: Scaling, d: int) -> tuple[Any, Any]:
-    """Return the shape of a scaling and the shape that it must have for d features."""
-    got, count = (len(scaling.shift), len(scaling.factor)), d
-    if scaling.features is not None:
-        features = scaling.features
-        count = len(features)
-        if not ((np.diff(features) > 0).all() and features.max(initial=-1) < d):
-            raise ValueError(f"`scaling.features` must be increasing numbers from 0 to {d - 1}")
-        if not scaling.keeps_zeros:
-            raise ValueError("`scaling.shift` must be 0 if not all features are scaled")
-    return got, (count, count)

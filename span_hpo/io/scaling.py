@@ -57,6 +57,11 @@ class Scaling:
             found[:, columns] = (found[:, columns] - self.shift) * self.factor
         return found
 
+    def content(self) -> dict[str, list[float]]:
+        """Return the scaling as values that JSON can hold."""
+        parts = {"shift": self.shift, "factor": self.factor, "features": self.features}
+        return {name: part.tolist() for name, part in parts.items() if part is not None}
+
     def _factors_of(self, columns: IndexArray) -> FloatArray:
         """Return the factor of each of the given features."""
         if self.features is None:

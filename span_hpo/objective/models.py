@@ -1,5 +1,6 @@
 """The final model: scikit-learn's ``SVC``, whose costs depend on the class or on the row."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,27 @@ def fitted_svc(
     if data.feature_names is not None:
         model.feature_names_in_ = data.feature_names
     return model
+
+
+def pair_values(svc: SVC, X: Any) -> FloatArray:
+    """Return the decision values of every pair of classes, positive for its second class.
+
+    Parameters
+    ----------
+    svc
+        Fitted model.
+    X
+        Features of m rows, as the model was fitted to them.
+
+    Returns
+    -------
+    Values, shape (m,) for two classes, and (m, pairs) for more.
+    """
+    of_pairs = copy.copy(svc)
+    of_pairs.decision_function_shape = "ovo"
+    values: FloatArray = of_pairs.decision_function(X)
+    # The values that scikit-learn gives for several pairs are positive for the first class.
+    return values if len(svc.classes_) == 2 else -values
 
 
 def _positive(costs: FloatArray) -> FloatArray:

@@ -4,6 +4,15 @@ The decision values at which predictions switch are also chosen here.
 """
 
 from span_hpo.selection.bootstrap import binomial_interval, bootstrap_counts
+from span_hpo.selection.ensembles import (
+    MOST_CANDIDATES,
+    class_errors,
+    decision_values,
+    greedy_counts,
+    mean_probabilities,
+    members_of,
+    own_probabilities,
+)
 from span_hpo.selection.honest import (
     LEVEL,
     HonestEstimate,
@@ -12,6 +21,7 @@ from span_hpo.selection.honest import (
     out_of_bag_losses,
     percentile_interval,
 )
+from span_hpo.selection.members import LOG_ODDS, Ensemble, ensemble_of
 from span_hpo.selection.tables import LossTable
 from span_hpo.selection.thresholds import (
     COUNTED,
@@ -28,7 +38,10 @@ from span_hpo.selection.trials import check_is_mean, honest_estimate_of
 __all__ = [
     "COUNTED",
     "LEVEL",
+    "LOG_ODDS",
+    "MOST_CANDIDATES",
     "UNMOVED",
+    "Ensemble",
     "HonestEstimate",
     "LossTable",
     "best_threshold",
@@ -36,12 +49,19 @@ __all__ = [
     "bootstrap_counts",
     "check_is_mean",
     "chosen_trials",
+    "class_errors",
     "class_share",
     "cost_loss",
     "cost_probability",
+    "decision_values",
+    "ensemble_of",
+    "greedy_counts",
     "honest_estimate",
     "honest_estimate_of",
+    "mean_probabilities",
+    "members_of",
     "out_of_bag_losses",
+    "own_probabilities",
     "percentile_interval",
     "shifted",
     "threshold_at",

@@ -1,6 +1,7 @@
 """The options about how a tuned model predicts."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,6 +45,54 @@ def test_the_threshold_is_printed(capsys):
     assert json.loads(printed)["threshold"] < 0
 
 
+def test_an_ensemble_has_only_a_file_in_json(capsys):
+    """Its members are printed, it predicts as in Python, and no older file stays beside it."""
+    tune = ("tune", "rows.csv", "--target", "label", *USED, "--trials", 15, "--seed", 0)
+    call(*tune, capsys=capsys)
+    assert Path("model.libsvm").exists()
+    printed = call(*tune, "--ensemble", "--force", capsys=capsys)
+    assert not Path("model.libsvm").exists()
+    assert "nothing is proven of an ensemble" in printed
+    frame = moons_table()
+    model = SpanSVC(n_trials=15, random_state=0, ensemble=True)
+    model.fit(frame[["x", "z"]], frame["label"])
+    lines = [line for line in printed.splitlines() if line.startswith("member")]
+    assert len(lines) == len(model.members_) > 1
+    moons_table(150).to_csv("new.csv", index=False)
+    printed = call("predict", "model.json", "new.csv", "--proba", "--json", capsys=capsys)
+    found, new = json.loads(printed), moons_table(150)[["x", "z"]]
+    assert found["prediction"] == model.predict(new).tolist()
+    np.testing.assert_allclose(found["probability of good"], model.predict_proba(new)[:, 1])
+    message = call(
+        *("predict", "model.json", "new.csv", "--features", "x.libsvm"), capsys=capsys, code=2
+    )
+    assert "--features must not be given for an ensemble" in message
+    printed = call(*tune, "--ensemble", "--resume", "--json", capsys=capsys)
+    result = json.loads(printed)
+    assert (result["libsvm"], result["loo_error_bounds"]) == (None, None)
+    assert [member["weight"] for member in result["ensemble"]] == model.weights_.tolist()
+    assert result["loo_error"] == model.loo_error_
+
+
+def test_an_ensemble_of_three_classes(capsys):
+    """Decision values are logarithms of the probabilities, one for each class."""
+    frame = moons_table()
+    frame["label"] = np.array(["a", "b", "c"])[np.arange(len(frame)) % 3]
+    frame.to_csv("three.csv", index=False)
+    call(
+        *("tune", "three.csv", "--target", "label", *USED, "--trials", 6, "--seed", 0),
+        *("--ensemble",),
+        capsys=capsys,
+    )
+    printed = call(
+        *("predict", "model.json", "three.csv", "--values", "--proba", "--json"), capsys=capsys
+    )
+    found = json.loads(printed)
+    for label in "abc":
+        logs = found[f"log-probability of {label}"]
+        np.testing.assert_allclose(np.exp(logs), found[f"probability of {label}"])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -56,6 +105,7 @@ def test_the_threshold_is_printed(capsys):
         (("--miss-cost", "good"), "--miss-cost must be labels with costs, as in good=1,bad=10"),
         (("--miss-cost", "good=1,bad=2", "--threshold", "0.1"), "--threshold must be None or"),
         (("--threshold", "loo", "--metric", "auc"), "which no threshold changes"),
+        (("--ensemble", "--scale-inside"), "--ensemble must be False with --scale-inside"),
     ],
 )
 def test_wrong_options(options, message, capsys):

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import log_loss
+from sklearn.metrics import f1_score, log_loss
 from sklearn.model_selection import train_test_split
 
 from span_hpo import RBF, Predictor, SpanSVC, UniformCost
+from span_hpo.integrations.optuna import ranked_params
+from span_hpo.selection import ensemble_of
 from tests.problems import two_moons
 
 FIXED = {"kernel": RBF(gamma=0.5), "weighting": UniformCost(1.0)}
@@ -94,3 +96,67 @@ def test_model_can_be_kept_in_a_file(tmp_path, scale):
     predictor.save(tmp_path / "model.json")
     loaded = Predictor.load(tmp_path / "model.json")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_an_ensemble_predicts_by_its_mean_probability(classes):
+    """It is the ensemble of the 30 best trials, and no proofs are claimed for it."""
+    X, y = two_moons(90, noise=0.4)
+    if classes == 3:
+        y = np.arange(90) % 3
+        X = X + 0.4 * y[:, None]
+    model = SpanSVC(n_trials=40, ensemble=True, random_state=0).fit(X, y)
+    ranked = ranked_params(model.study_, model.objective_, 30)
+    expected = ensemble_of(model.objective_, ranked)
+    features = model.scaler_.transform(X + 0.2)
+    np.testing.assert_array_equal(model.predict_proba(X + 0.2), expected.predict_proba(features))
+    np.testing.assert_array_equal(model.predict(X + 0.2), expected.predict(features))
+    assert model.decision_function(X).shape == ((90,) if classes == 2 else (90, 3))
+    assert (model.best_params_, model.loo_error_) == (ranked[0], expected.loo_error)
+    assert model.members_params_ == expected.params
+    np.testing.assert_array_equal(model.weights_, expected.weights)
+    assert len(model.members_) == len(model.weights_) >= 4 - classes
+    assert not hasattr(model, "loo_bounds_")
+    with pytest.raises(AttributeError, match="An ensemble has no `loo_bounds_`: proofs hold for"):
+        _ = model.loo_bounds_
+    alone = SpanSVC(n_trials=40, random_state=0).fit(X, y)
+    assert alone.best_params_ == model.best_params_
+    assert alone.loo_bounds_ == alone.loo_.error_bounds
+    with pytest.raises(AttributeError, match="`members_` belongs to ensembles"):
+        _ = alone.members_
+
+
+def test_thresholds_of_an_ensemble():
+    """They are cuts of the mean probability, for a number, for costs and for a metric."""
+    X, y = two_moons(120, noise=0.5)
+    settings = {"n_trials": 15, "ensemble": True, "random_state": 0}
+    model = SpanSVC(**settings, threshold=0.2).fit(X, y)
+    p = model.predict_proba(X)[:, 1]
+    np.testing.assert_array_equal(model.predict(X), np.where(p >= 0.2, 1.0, -1.0))
+    model = SpanSVC(**settings, miss_cost=4.0).fit(X, y)
+    p = model.predict_proba(X)[:, 1]
+    np.testing.assert_array_equal(model.predict(X), np.where(p >= 0.2, 1.0, -1.0))
+    model = SpanSVC(**settings, metric="f1", threshold="loo").fit(X, y)
+    ranked = ranked_params(model.study_, model.objective_, 30)
+    f = ensemble_of(model.objective_, ranked).loo_decision_values
+    losses = [1 - f1_score(y, np.where(f >= cut, 1.0, -1.0)) for cut in f]
+    assert model.threshold_loss_ == pytest.approx(min(losses))
+
+
+def test_ensembles_of_other_fits():
+    """Weights, a kernel matrix, a single fixed model, and arguments that do not go together."""
+    X, y = two_moons(80, noise=0.4)
+    weight = np.random.default_rng(0).integers(0, 3, 80).astype(float)
+    settings = {"n_trials": 10, "ensemble": True, "random_state": 0}
+    model = SpanSVC(**settings).fit(X, y, sample_weight=weight)
+    left_out = SpanSVC(**settings).fit(X[weight > 0], y[weight > 0], weight[weight > 0])
+    np.testing.assert_allclose(model.predict_proba(X), left_out.predict_proba(X))
+    kernel = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
+    matrix = SpanSVC("precomputed", **settings).fit(kernel, y)
+    assert matrix.predict_proba(kernel).shape == (80, 2)
+    fixed = SpanSVC(**FIXED, ensemble=True).fit(X, y)
+    assert fixed.weights_.tolist() == [1.0]
+    with pytest.raises(ValueError, match="`ensemble` must be False with `scale_inside`"):
+        SpanSVC(**settings, scale_inside=True).fit(X, y)
+    with pytest.raises(ValueError, match="`ensemble` must be True or False, got 'yes'"):
+        SpanSVC(ensemble="yes").fit(X, y)

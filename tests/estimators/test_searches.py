@@ -152,3 +152,19 @@ def test_as_many_trials_as_the_time_allows():
     assert len(model.study_.trials) > 5
     with pytest.raises(ValueError, match=r"`n_trials` must be .* Give one of the two"):
         SpanSVC(n_trials=None).fit(*two_moons(60))
+
+
+def test_a_search_of_ones_own_gives_candidates_for_an_ensemble():
+    """It returns a list, the best first; without an ensemble it returns one point."""
+    X, y = two_moons(60, noise=0.4)
+
+    def several(objective):
+        return [{"gamma": 0.5, "C": C} for C in (3.0, 0.1, 30.0)]
+
+    model = SpanSVC(weighting="uniform", search=several, ensemble=True).fit(X, y)
+    assert model.best_params_ == {"gamma": 0.5, "C": 3.0}
+    assert set(map(str, model.members_params_)) <= set(map(str, several(None)))
+    for found in ({"gamma": 0.5, "C": 3.0}, []):
+        one = SpanSVC(weighting="uniform", search=lambda _, found=found: found, ensemble=True)
+        with pytest.raises(ValueError, match="`search` must return a list of hyperparameters"):
+            one.fit(X, y)

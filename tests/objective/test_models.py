@@ -19,7 +19,7 @@ from span_hpo import (
     SpanObjective,
     UniformCost,
 )
-from span_hpo.objective.models import RowCostSVC, fitted_svc
+from span_hpo.objective.models import RowCostSVC, fitted_svc, pair_values
 from tests.problems import rbf, two_moons
 
 LABELS = {
@@ -140,3 +140,23 @@ def test_rows_with_cost_zero_are_left_out():
     np.testing.assert_array_equal(model.decision_function(X), alone.decision_function(X))
     np.testing.assert_array_equal(model.classes_, [-1.0, 1.0])
     np.testing.assert_array_equal(model.costs_, costs)
+
+
+def test_values_of_pairs_are_positive_for_the_second_class():
+    """Their votes elect what the model predicts, for two and for more classes."""
+    for classes in (2, 4):
+        X, _ = two_moons(80)
+        y = np.arange(80) % classes
+        svc = SVC(gamma=1.0, C=10.0).fit(X + 0.5 * y[:, None], y)
+        values = pair_values(svc, X)
+        if classes == 2:
+            np.testing.assert_array_equal((values > 0).astype(int), svc.predict(X))
+            continue
+        votes = np.zeros((80, classes))
+        pairs = [(a, b) for a in range(classes) for b in range(a + 1, classes)]
+        for column, (first, second) in enumerate(pairs):
+            is_second = values[:, column] > 0
+            votes[is_second, second] += 1
+            votes[~is_second, first] += 1
+        np.testing.assert_array_equal(votes.argmax(axis=1), svc.predict(X))
+        assert svc.decision_function_shape == "ovr"

@@ -7,12 +7,14 @@ from optuna.trial import TrialState
 from span_hpo import Polynomial, SpanObjective
 from span_hpo.integrations.optuna import (
     OptunaObjective,
+    best_ensemble,
     best_model,
     best_trial,
     honest_estimate,
+    ranked_params,
     search_space,
 )
-from span_hpo.selection import honest_estimate_of
+from span_hpo.selection import ensemble_of, honest_estimate_of
 from tests.integrations.optuna.parts import study_of
 from tests.problems import two_moons
 
@@ -91,7 +93,7 @@ def test_honest_estimate_is_the_same_in_another_process():
 
 
 def test_only_complete_and_feasible_trials_on_all_rows_count():
-    """Pruned, failed, running and infeasible trials are outside of the estimate."""
+    """Pruned, failed, running and infeasible trials are outside of estimates and ensembles."""
     objective = SpanObjective(*two_moons(80, noise=0.5))
     study = study_of(pruner=optuna.pruners.MedianPruner(n_startup_trials=2))
     function = OptunaObjective(objective, budgets=(0.25, 0.5, 1.0), max_support=55)
@@ -108,6 +110,9 @@ def test_only_complete_and_feasible_trials_on_all_rows_count():
     complete = [trial for trial in study.trials if trial.state == TrialState.COMPLETE]
     feasible = [trial for trial in complete if trial.constraints["n_support"] <= 0]
     assert 0 < len(feasible) < len(complete)
+    ranked = sorted(feasible, key=lambda t: (*objective.evaluate(t.params).rank, t.number))
+    assert ranked_params(study, objective) == [trial.params for trial in ranked]
+    assert ranked_params(study, objective, 2) == [trial.params for trial in ranked[:2]]
     points = [trial.params for trial in feasible]
     ranks = [objective.evaluate(point).rank for point in points]
     expected = honest_estimate_of(objective, points, ranks)
@@ -131,3 +136,16 @@ def test_what_has_no_honest_estimate(objective):
         honest_estimate(study, SpanObjective(*two_moons(80), metric="auc"))
     with pytest.raises(ValueError, match="must have the same data and losses in all its trials"):
         honest_estimate(study, SpanObjective(*two_moons(60)))
+
+
+def test_the_best_ensemble_is_that_of_the_best_trials(objective):
+    """It has members among the 30 best, and predicts like them."""
+    study = study_of()
+    study.optimize(OptunaObjective(objective), n_trials=20)
+    ensemble = best_ensemble(study, objective)
+    expected = ensemble_of(objective, ranked_params(study, objective, 30))
+    assert ensemble.params == expected.params
+    X = objective.data.X
+    assert (ensemble.predict_proba(X) == expected.predict_proba(X)).all()
+    with pytest.raises(ValueError, match="must have the same data and losses in all its trials"):
+        best_ensemble(study, SpanObjective(*two_moons(60)))

@@ -7,13 +7,15 @@ from tests.integrations.ray.parts import moons
 
 pytest.importorskip("ray")
 from span_hpo.integrations.ray import (
+    best_ensemble,
     best_model,
     best_result,
     finished_results,
     honest_estimate,
     params_of,
+    ranked_params,
 )
-from span_hpo.selection import honest_estimate_of
+from span_hpo.selection import ensemble_of, honest_estimate_of
 
 # Ray leaves sockets and files to the garbage collector, and uses what its own libraries deprecate.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -96,3 +98,19 @@ def test_honest_estimate_of_results():
         honest_estimate([few], objective)
     with pytest.raises(ValueError, match="auc has none"):
         honest_estimate(found, moons(metric="auc"))
+
+
+def test_the_best_ensemble_is_that_of_the_best_results():
+    """Results on all rows are ranked, and the first of them may become members."""
+    objective = moons()
+    space = sorted(objective.space)
+    points = [dict.fromkeys(space, value) for value in (0.5, 2.0, 8.0, 30.0)]
+    losses = (0.3, 0.1, 0.2, 0.0)
+    results = [
+        result(config=point, loss=loss, n_rows=120 if loss else 60)
+        for point, loss in zip(points, losses, strict=True)
+    ]
+    assert ranked_params(results, objective) == [points[1], points[2], points[0]]
+    assert ranked_params(results, objective, 1) == [points[1]]
+    expected = ensemble_of(objective, [points[1], points[2], points[0]])
+    assert best_ensemble(results, objective).params == expected.params
