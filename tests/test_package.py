@@ -84,7 +84,16 @@ LAYOUT = {
         "span_objective",
         "left_out",
     ],
-    "selection": ["bootstrap", "tables", "honest", "trials", "thresholds", "ensembles", "members"],
+    "selection": [
+        "bootstrap",
+        "tables",
+        "honest",
+        "trials",
+        "thresholds",
+        "ensembles",
+        "honest_ensembles",
+        "members",
+    ],
     "io": [
         "atomic",
         "unpacking",

@@ -21,6 +21,11 @@ from span_hpo.selection.honest import (
     out_of_bag_losses,
     percentile_interval,
 )
+from span_hpo.selection.honest_ensembles import (
+    greedy_samples,
+    honest_ensemble,
+    ranked_candidates,
+)
 from span_hpo.selection.members import LOG_ODDS, Ensemble, ensemble_of
 from span_hpo.selection.tables import LossTable
 from span_hpo.selection.thresholds import (
@@ -56,6 +61,8 @@ __all__ = [
     "decision_values",
     "ensemble_of",
     "greedy_counts",
+    "greedy_samples",
+    "honest_ensemble",
     "honest_estimate",
     "honest_estimate_of",
     "mean_probabilities",
@@ -63,6 +70,7 @@ __all__ = [
     "out_of_bag_losses",
     "own_probabilities",
     "percentile_interval",
+    "ranked_candidates",
     "shifted",
     "threshold_at",
 ]
