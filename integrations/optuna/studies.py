@@ -18,7 +18,14 @@ from span_hpo.integrations.optuna.samplers import named_sampler, quiet
 from span_hpo.integrations.optuna.trials import OptunaObjective, check_study
 from span_hpo.integrations.optuna.workers import abandoned_trials
 from span_hpo.objective import SpanObjective
-from span_hpo.runtime import ArgumentError, OutOfTimeError, thread_count, time_limit
+from span_hpo.runtime import (
+    ArgumentError,
+    Deadline,
+    OutOfTimeError,
+    over_at_ctrl_c,
+    thread_count,
+    time_limit,
+)
 from span_hpo.search import PRUNERS, SAMPLERS, Forecast, wanted_trials, written_params
 
 _FIRST_TRIAL = 1.0  # seconds within which the first trial begins, however short the timeout is
@@ -335,6 +342,7 @@ def _run(
     study, end = claims.study, None if timeout is None else time.monotonic() + timeout
     attempts = claims.n_trials - len(finished_trials(study))  # failed trials are not made up for
     ran, is_full = 0, False
+    deadline, of_first = Deadline(end), Deadline()  # without a finished trial there is no model
 
     def after(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
         nonlocal ran, is_full
@@ -345,8 +353,7 @@ def _run(
             study.stop()
 
     def limited(trial: optuna.Trial) -> Any:
-        # Without any finished trial there would be no model.
-        with time_limit(end if finished_trials(study) else None):
+        with time_limit(deadline if finished_trials(study) else of_first):
             return function(trial)
 
     while attempts > 0 and not until() and len(finished_trials(study)) < claims.n_trials:
@@ -361,14 +368,15 @@ def _run(
             time.sleep(_PAUSE)
             continue
         ran, surplus = 0, claims.surplus
-        study.optimize(
-            claims.claimed(limited),
-            n_trials=None if wanted == math.inf else int(wanted),
-            timeout=left,
-            catch=(SurplusTrialError, OutOfTimeError),
-            callbacks=[*callbacks, after],
-            **settings,
-        )
+        with over_at_ctrl_c(deadline, of_first):
+            study.optimize(
+                claims.claimed(limited),
+                n_trials=None if wanted == math.inf else int(wanted),
+                timeout=left,
+                catch=(SurplusTrialError, OutOfTimeError),
+                callbacks=[*callbacks, after],
+                **settings,
+            )
         if ran < wanted and not is_full:
             return  # a callback has stopped the study
         attempts -= ran - (claims.surplus - surplus)
