@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from span_hpo.metrics import loss_name
+from span_hpo.runtime import counted
 
 _MOST_SUSPECTS = 10  # largest number of suspects that are printed
 _TITLES = {"at_least": "at least", "at_most": "at most"}
@@ -45,7 +46,8 @@ def print_error_rate(error: float, n_rows: int) -> None:
 def print_tuned(result: dict[str, Any], places: str) -> None:
     """Print the result of a search; `places` is "lines" or "rows", by which suspects are named."""
     low, high = result["loo_error_bounds"]
-    is_searched, inside = result["storage"] is not None, result["scale_inside"]
+    is_searched = result["storage"] is not None
+    inside = result["scale_inside"] and result["scaling_rows"] > 0
     searched = f" by method {result['loo_method']}" if is_searched else ""
     lines = {
         "rows": _shown_shape(result),
@@ -129,16 +131,17 @@ def _cell(value: Any) -> str:
 
 def _shown_shape(result: dict[str, Any]) -> str:
     classes = ", ".join(f"{count} of {label}" for label, count in result["classes"].items())
-    return f"{result['rows']} ({classes}), {result['features']} features"
+    return f"{result['rows']} ({classes}), {counted(result['features'], 'feature')}"
 
 
 def _shown_scaling(result: dict[str, Any]) -> str:
     """Return the scaling, and how many rows alone define its ranges."""
     text, count = result["scaling"] or "none", result["scaling_rows"]
     if text == "minmax":
-        text += f"; {count} rows ({100 * result['scaling_share']:.0f} %) alone define a range"
+        share = 100 * result["scaling_share"]
+        text += f"; {counted(count, 'row')} ({share:.0f} %) with the only minimum or maximum"
     if count and result.get("scale_inside"):
-        text += f"; {count} refits with a scaling of the other rows"
+        text += f"; {counted(count, 'refit')} with a scaling of the other rows"
     return text
 
 

@@ -104,8 +104,8 @@ def searched(settings: SearchSettings, objective: SpanObjective) -> tuple[dict[s
         if not done:
             raise
         warnings.warn(
-            f"The search was interrupted after {done} trials. The model is that of the best one so "
-            "far.",
+            f"The search was interrupted after {done} trials. The model is that of the best trial "
+            "so far.",
             stacklevel=3,
         )
     return adapter.params_of(adapter.best_trial(study), objective), study

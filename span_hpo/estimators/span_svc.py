@@ -45,7 +45,7 @@ class SpanSVC(FittedSVC):
     loo_method
         "span" (an estimate from the fit alone), "exact" (proven, along dual paths), "refit",
         "stopping", or "auto". The latter is "exact" or "span", whichever suits the data and the
-        metric; `loo_method_` tells which.
+        metric; `loo_method_` holds the choice.
     n_trials
         Number of trials; None for as many as the `timeout` allows. With a `storage`, trials of
         earlier fits of the study count.

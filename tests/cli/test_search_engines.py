@@ -87,7 +87,7 @@ def test_a_pruner_with_one_budget_is_named(tmp_path):
     assert found.returncode == 0
     assert found.stderr.splitlines() == [
         "Warning: --budgets must have several numbers or shares of rows so that the pruner "
-        "'halving' can stop a trial, got [120] rows: give, for example, 0.125, 0.25, 0.5, 1.0, or "
+        "'halving' can stop a trial, got [120] rows: pass, for example, 0.125, 0.25, 0.5, 1.0, or "
         "no pruner."
     ]
 
