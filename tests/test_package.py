@@ -118,6 +118,7 @@ LAYOUT = {
         "scaling_inside",
         "columns",
         "row_weights",
+        "plain",
         "defaults",
         "span_svc",
         "learner",
@@ -346,7 +347,7 @@ def test_architecture_page_names_every_file():
 
 
 def test_only_the_border_knows_a_solver():
-    """Only the border of the solver knows PIQP and LIBSVM, and `objective` the model it returns."""
+    """Only the border of the solver knows PIQP and LIBSVM, and others the models they return."""
     users = {"piqp": set(), "sklearn.svm": set()}
     for path, room, file in files():
         names = {module for module, _ in imports_of(path)}
@@ -355,7 +356,12 @@ def test_only_the_border_knows_a_solver():
                 known.add(f"{room}.{file}")
     assert users == {
         "piqp": {"solver.box_qp"},
-        "sklearn.svm": {"solver.libsvm_fit", "objective.models", "objective.span_objective"},
+        "sklearn.svm": {
+            "solver.libsvm_fit",
+            "objective.models",
+            "objective.span_objective",
+            "estimators.plain",
+        },
     }
 
 
