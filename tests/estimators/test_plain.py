@@ -295,8 +295,10 @@ def test_skops_reads_what_it_has_written(n_classes):
 
 
 @of_converters
-def test_mlflow_keeps_the_model(tmp_path):
+def test_mlflow_keeps_the_model(tmp_path, monkeypatch):
     """A saved model is loaded as scikit-learn's, and serves rows with names."""
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    monkeypatch.chdir(tmp_path)
     mlflow = pytest.importorskip("mlflow.sklearn")
     from mlflow import pyfunc
 
