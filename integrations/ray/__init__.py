@@ -10,10 +10,12 @@ except ImportError as error:
 from span_hpo.integrations.ray.searchers import StudySearch
 from span_hpo.integrations.ray.selection import best_model, best_result, finished_results, params_of
 from span_hpo.integrations.ray.spaces import search_space
+from span_hpo.integrations.ray.stopping import SettledStopper
 from span_hpo.integrations.ray.trainable import SpanTrainable
 from span_hpo.integrations.ray.tuners import cluster, has_run, restored_tuner, tuner
 
 __all__ = [
+    "SettledStopper",
     "SpanTrainable",
     "StudySearch",
     "best_model",

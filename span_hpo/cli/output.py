@@ -52,7 +52,7 @@ def print_tuned(result: dict[str, Any], places: str) -> None:
     lines = {
         "rows": _shown_shape(result),
         "scaling": _shown_scaling(result),
-        "trials": f"{result['trials']} in {result['seconds']:.1f} s",
+        "trials": f"{result['trials']} in {result['seconds']:.1f} s" + _shown_end(result),
         "chosen": _shown_params(result["best_params"]) or "nothing was searched",
         "loss": f"{loss_name(result['metric'])} = {result['best_loss']:.4f}"
         + (" (optimistic, because it was selected)" if is_searched else ""),
@@ -143,6 +143,13 @@ def _shown_scaling(result: dict[str, Any]) -> str:
     if count and result.get("scale_inside"):
         text += f"; {counted(count, 'refit')} with a scaling of the other rows"
     return text
+
+
+def _shown_end(result: dict[str, Any]) -> str:
+    """Return why a search has ended before its last trial, if it did."""
+    if not result["settled"]:
+        return ""
+    return f"; the search has settled, with no lower loss in the last {result['patience']}"
 
 
 def _shown_support(result: dict[str, Any]) -> str:

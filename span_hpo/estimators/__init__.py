@@ -2,6 +2,7 @@
 
 from span_hpo.estimators.defaults import AUTO, default_weighting
 from span_hpo.estimators.learner import LEARNER_SPACE, LEARNER_START, learner, loo_loss
+from span_hpo.estimators.plain import as_plain
 from span_hpo.estimators.scaling import SCALES, fitted_scaler
 from span_hpo.estimators.scaling_inside import ScaledRows, exact_evaluation
 from span_hpo.estimators.searches import sampler_seed
@@ -14,6 +15,7 @@ __all__ = [
     "SCALES",
     "ScaledRows",
     "SpanSVC",
+    "as_plain",
     "default_weighting",
     "exact_evaluation",
     "fitted_scaler",
