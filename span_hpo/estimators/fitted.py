@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from span_hpo.calibration import PlattSigmoid, class_probabilities, loo_sigmoids
 from span_hpo.estimators.columns import new_rows
+from span_hpo.estimators.plain import as_plain
 from span_hpo.estimators.scaling import check_fits_in_a_file, scaled
 from span_hpo.io import Encoding, Predictor
 from span_hpo.kernels import Precomputed
@@ -142,6 +144,29 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
             scaler=self.scaler_,
             sigmoids=self._sigmoids,
             columns=self.encoding_ if columns is None else columns,
+        )
+
+    def as_sklearn(self) -> Pipeline:
+        """Return the fitted model as a pipeline of scikit-learn's own classes.
+
+        It has the scaler, if there is one, and a classifier: for two classes with the same labels
+        and, up to 1e-4, the same probabilities; for more classes an ``SVC`` without probabilities.
+        Tools such as skl2onnx, skops and MLflow know these classes.
+
+        Raises
+        ------
+        ValueError
+            If the kernel is not "rbf", "linear" or "poly", the labels are neither text nor whole
+            numbers nor truth values, or columns were encoded.
+        """
+        check_is_fitted(self)
+        return as_plain(
+            self.estimator_,
+            self.scaler_,
+            self._sigmoids,
+            self.classes_,
+            encoding=self.encoding_,
+            feature_names=getattr(self, "feature_names_in_", None),
         )
 
     def _features(self, X: Any) -> Any:

@@ -21,6 +21,7 @@ class SearchSettings:
 
     n_trials: int | None
     timeout: float | None
+    patience: int | None
     sampler: Any
     pruner: Any
     budgets: Any
@@ -95,6 +96,7 @@ def searched(settings: SearchSettings, objective: SpanObjective) -> tuple[dict[s
             n_trials=settings.n_trials,
             budgets=budgets,
             timeout=settings.timeout,
+            patience=settings.patience,
             n_jobs=n_jobs,
             progress_bar=bool(settings.progress_bar),
             report=_print if settings.progress_bar is not False else None,

@@ -178,3 +178,14 @@ def test_as_many_trials_as_the_time_allows():
     assert len(model.study_.trials) > 5
     with pytest.raises(ValueError, match=r"`n_trials` must be .* Give one of the two"):
         SpanSVC(n_trials=None).fit(*two_moons(60))
+
+
+def test_a_search_that_has_settled_ends():
+    """The search stops as soon as so many trials have brought no lower loss."""
+    model = SpanSVC(n_trials=500, patience=8, random_state=0).fit(*two_moons(60))
+    losses = [trial.value for trial in model.study_.trials]
+    assert len(losses) < 500
+    assert min(losses[:-8]) == min(losses) == model.best_loss_
+    assert min(losses[:-9]) > min(losses[:-8])
+    with pytest.raises(ValueError, match="`patience` must be a whole number of at least 1"):
+        SpanSVC(patience=0).fit(*two_moons(60))
