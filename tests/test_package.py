@@ -116,6 +116,7 @@ LAYOUT = {
         "scaling_inside",
         "columns",
         "row_weights",
+        "svc_arguments",
         "defaults",
         "searches",
         "fitted",

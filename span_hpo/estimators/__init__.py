@@ -6,12 +6,14 @@ from span_hpo.estimators.scaling import SCALES, fitted_scaler
 from span_hpo.estimators.scaling_inside import ScaledRows, exact_evaluation
 from span_hpo.estimators.searches import sampler_seed
 from span_hpo.estimators.span_svc import SpanSVC
+from span_hpo.estimators.svc_arguments import SVCArguments
 
 __all__ = [
     "AUTO",
     "LEARNER_SPACE",
     "LEARNER_START",
     "SCALES",
+    "SVCArguments",
     "ScaledRows",
     "SpanSVC",
     "default_weighting",
