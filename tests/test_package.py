@@ -117,6 +117,7 @@ LAYOUT = {
         "columns",
         "row_weights",
         "svc_arguments",
+        "leaks",
         "defaults",
         "searches",
         "fitted",

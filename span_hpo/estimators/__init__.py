@@ -1,6 +1,7 @@
 """Provide estimators for scikit-learn that tune themselves."""
 
 from span_hpo.estimators.defaults import AUTO, default_weighting
+from span_hpo.estimators.leaks import depends_on_labels, steps_that_depend_on_labels
 from span_hpo.estimators.learner import LEARNER_SPACE, LEARNER_START, learner, loo_loss
 from span_hpo.estimators.scaling import SCALES, fitted_scaler
 from span_hpo.estimators.scaling_inside import ScaledRows, exact_evaluation
@@ -17,9 +18,11 @@ __all__ = [
     "ScaledRows",
     "SpanSVC",
     "default_weighting",
+    "depends_on_labels",
     "exact_evaluation",
     "fitted_scaler",
     "learner",
     "loo_loss",
     "sampler_seed",
+    "steps_that_depend_on_labels",
 ]
