@@ -1,8 +1,11 @@
 """Provide estimators for scikit-learn that tune themselves."""
 
+from span_hpo.estimators.all_rows import AllRows
 from span_hpo.estimators.defaults import AUTO, default_weighting
 from span_hpo.estimators.leaks import depends_on_labels, steps_that_depend_on_labels
-from span_hpo.estimators.learner import LEARNER_SPACE, LEARNER_START, learner, loo_loss
+from span_hpo.estimators.learner import LEARNER_SPACE, LEARNER_START, learner_arguments
+from span_hpo.estimators.loo_scorers import loo_loss, loo_scorer
+from span_hpo.estimators.loo_svc import LooSVC
 from span_hpo.estimators.scaling import SCALES, fitted_scaler
 from span_hpo.estimators.scaling_inside import ScaledRows, exact_evaluation
 from span_hpo.estimators.searches import sampler_seed
@@ -14,6 +17,8 @@ __all__ = [
     "LEARNER_SPACE",
     "LEARNER_START",
     "SCALES",
+    "AllRows",
+    "LooSVC",
     "SVCArguments",
     "ScaledRows",
     "SpanSVC",
@@ -21,8 +26,9 @@ __all__ = [
     "depends_on_labels",
     "exact_evaluation",
     "fitted_scaler",
-    "learner",
+    "learner_arguments",
     "loo_loss",
+    "loo_scorer",
     "sampler_seed",
     "steps_that_depend_on_labels",
 ]

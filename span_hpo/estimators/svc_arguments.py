@@ -134,6 +134,13 @@ class SVCArguments:
     def class_costs(self, y: Any) -> dict[Any, float]:
         """Return the cost of each class, ``C`` times its weight, by its label in sorted order.
 
+        See `class_weights`.
+        """
+        return {label: self.C * weight for label, weight in self.class_weights(y).items()}
+
+    def class_weights(self, y: Any) -> dict[Any, float]:
+        """Return the weight of each class by its label in sorted order.
+
         Parameters
         ----------
         y
@@ -155,8 +162,7 @@ class SVCArguments:
                 f"`class_weight` must have labels of `y`, which are {classes.tolist()}, got "
                 f"{plain(self.class_weight)!r}."
             ) from error
-        costs: list[float] = (self.C * weights).tolist()
-        return dict(zip(classes.tolist(), costs, strict=True))
+        return dict(zip(classes.tolist(), weights.tolist(), strict=True))
 
     def weighting_of(self, y: Any, kept: IndexArray | None = None) -> Weighting:
         """Return the weighting that gives each row the cost of its class.
