@@ -25,7 +25,7 @@ from span_hpo.runtime.compilation import (
     runs_machine_code,
 )
 from span_hpo.runtime.deadlines import OutOfTimeError, check_time, time_limit
-from span_hpo.runtime.memo import Memo
+from span_hpo.runtime.memo import Memo, key_of
 from span_hpo.runtime.printing import Printable, counted
 from span_hpo.runtime.threads import OneBlasThread, blas_libraries, one_blas_thread, thread_count
 
@@ -50,6 +50,7 @@ __all__ = [
     "exact_dots",
     "exact_products",
     "interpreted",
+    "key_of",
     "load_compiled",
     "make_plain",
     "one_blas_thread",
