@@ -8,7 +8,7 @@ except ImportError as error:
     ) from error
 
 from span_hpo.integrations.optuna.samplers import check_sampler
-from span_hpo.integrations.optuna.selection import best_model, best_trial
+from span_hpo.integrations.optuna.selection import best_model, best_trial, honest_estimate
 from span_hpo.integrations.optuna.spaces import (
     enqueue_defaults,
     grid_sampler,
@@ -43,6 +43,7 @@ __all__ = [
     "finished_trials",
     "grid_sampler",
     "has_settled",
+    "honest_estimate",
     "new_study",
     "params_of",
     "search",

@@ -1,4 +1,4 @@
-"""Select the best trial of a study, and fit its model."""
+"""Select the best trial of a study, fit its model, and judge the choice."""
 
 import copy
 
@@ -8,7 +8,9 @@ from optuna.trial import FrozenTrial, TrialState
 from sklearn.svm import SVC
 
 from span_hpo.integrations.optuna.spaces import as_objective, params_of
+from span_hpo.integrations.optuna.trials import check_owner
 from span_hpo.objective import SpanObjective, model_rank
+from span_hpo.selection import LEVEL, HonestEstimate, check_is_mean, honest_estimate_of
 
 
 def best_trial(study: Study) -> FrozenTrial:
@@ -41,24 +43,7 @@ def best_trial(study: Study) -> FrozenTrial:
     >>> best_trial(study).number
     1
     """
-    if len(study.directions) > 1:
-        raise ValueError(
-            f"`study` must have one direction, got {len(study.directions)}. Choose one of "
-            "`study.best_trials`."
-        )
-    if study.direction != StudyDirection.MINIMIZE:
-        raise ValueError(f"`study` must minimise, got {study.direction.name.lower()}.")
-    trials = study.get_trials(deepcopy=False)
-    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-    feasible = [t for t in complete if all(value <= 0 for value in t.constraints.values())]
-    if not feasible:
-        failures = [t.user_attrs["failure"] for t in trials if "failure" in t.user_attrs]
-        raise ValueError(
-            f"`study` must have a trial that is complete and keeps its constraints, got "
-            f"{len(trials)} trials, {len(complete)} of them complete."
-            + (f" The last failure: {failures[-1]}" if failures else "")
-        )
-    return copy.deepcopy(min(feasible, key=_rank))
+    return copy.deepcopy(min(_candidates(study), key=_rank))
 
 
 def best_model(study: Study, objective: SpanObjective) -> SVC:
@@ -86,6 +71,87 @@ def best_model(study: Study, objective: SpanObjective) -> SVC:
     """
     objective = as_objective(objective)
     return objective.fit_model(params_of(best_trial(study), objective))
+
+
+def honest_estimate(
+    study: Study, objective: SpanObjective, *, level: float = LEVEL, seed: int = 0
+) -> HonestEstimate:
+    """Return an estimate of the loss of the best trial that is corrected for its choice.
+
+    The loss of `best_trial` is optimistic, because the trial was chosen by it. The estimate repeats
+    the choice on bootstrap samples of the rows, and judges it on the other rows. It counts the
+    trials that are complete, feasible and on all rows. What a pruner has stopped is outside the
+    correction. With fewer than about 20 trials, the estimate is pessimistic.
+
+    Parameters
+    ----------
+    study, objective
+        Study with one metric, and the objective whose hyperparameters it has searched. What the
+        objective does not know from this process, such as the trials of other workers, is evaluated
+        again.
+    level
+        Share of the intervals that are meant to hold the expected loss.
+    seed
+        Random seed of the bootstrap samples.
+
+    Returns
+    -------
+    The estimate, with its interval.
+
+    Raises
+    ------
+    ValueError
+        If the metric is not a mean of losses of the rows, such as "auc"; if the study has no
+        complete and feasible trial on all rows; or if its trials belong to another objective.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.integrations.optuna import honest_estimate, new_study, search
+    >>> objective = SpanObjective(*make_moons(60, noise=0.4, random_state=0))
+    >>> study = new_study(sampler="random", seed=0)
+    >>> search(study, objective, n_trials=25)
+    >>> estimate = honest_estimate(study, objective)
+    >>> bool(estimate.optimistic < estimate.error < estimate.interval[1])
+    True
+    """
+    objective = as_objective(objective)
+    check_is_mean(objective)
+    all_rows = len(objective.data)
+    complete = _candidates(study)
+    check_owner(study, objective)
+    trials = [trial for trial in complete if trial.user_attrs.get("n_rows", all_rows) == all_rows]
+    if not trials:
+        raise ValueError(
+            f"`study` must have a trial on all {all_rows} rows, got {len(complete)} complete "
+            "trials on fewer."
+        )
+    points = [params_of(trial, objective) for trial in trials]
+    ranks = [_rank(trial) for trial in trials]
+    return honest_estimate_of(objective, points, ranks, level=level, seed=seed)
+
+
+def _candidates(study: Study) -> list[FrozenTrial]:
+    """Return the trials that may be the best: those that are complete and feasible."""
+    if len(study.directions) > 1:
+        raise ValueError(
+            f"`study` must have one direction, got {len(study.directions)}. Choose one of "
+            "`study.best_trials`."
+        )
+    if study.direction != StudyDirection.MINIMIZE:
+        raise ValueError(f"`study` must minimise, got {study.direction.name.lower()}.")
+    trials = study.get_trials(deepcopy=False)
+    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+    feasible = [t for t in complete if all(value <= 0 for value in t.constraints.values())]
+    if not feasible:
+        failures = [t.user_attrs["failure"] for t in trials if "failure" in t.user_attrs]
+        raise ValueError(
+            f"`study` must have a trial that is complete and keeps its constraints, got "
+            f"{len(trials)} trials, {len(complete)} of them complete."
+            + (f" The last failure: {failures[-1]}" if failures else "")
+        )
+    return feasible
 
 
 def _rank(trial: FrozenTrial) -> tuple[float, float, float, int]:

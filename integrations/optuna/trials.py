@@ -231,12 +231,18 @@ def check_study(study: Study, objective: SpanObjective) -> None:
             f"`study` must have directions={['minimize'] * wanted}, one for each of the "
             f"metrics {[metric.name for metric in objective.metrics]}, got {got}."
         )
-    known, now = study.user_attrs.get(_ATTRIBUTE), objective.description()
-    if known is None:
-        study.set_user_attr(_ATTRIBUTE, now)
-        _show_in_dashboards(study, objective)
+    if _ATTRIBUTE in study.user_attrs:
+        check_owner(study, objective)
     else:
-        check_same(f"`study` {study.study_name!r}", known, now)
+        study.set_user_attr(_ATTRIBUTE, objective.description())
+        _show_in_dashboards(study, objective)
+
+
+def check_owner(study: Study, objective: SpanObjective) -> None:
+    """Raise if a study has recorded that its trials belong to another objective."""
+    known = study.user_attrs.get(_ATTRIBUTE)
+    if known is not None:
+        check_same(f"`study` {study.study_name!r}", known, objective.description())
 
 
 def _show_in_dashboards(study: Study, objective: SpanObjective) -> None:

@@ -8,7 +8,13 @@ except ImportError as error:
     ) from error
 
 from span_hpo.integrations.ray.searchers import StudySearch
-from span_hpo.integrations.ray.selection import best_model, best_result, finished_results, params_of
+from span_hpo.integrations.ray.selection import (
+    best_model,
+    best_result,
+    finished_results,
+    honest_estimate,
+    params_of,
+)
 from span_hpo.integrations.ray.spaces import search_space
 from span_hpo.integrations.ray.stopping import SettledStopper
 from span_hpo.integrations.ray.trainable import SpanTrainable
@@ -23,6 +29,7 @@ __all__ = [
     "cluster",
     "finished_results",
     "has_run",
+    "honest_estimate",
     "params_of",
     "restored_tuner",
     "search_space",

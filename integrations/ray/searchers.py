@@ -22,6 +22,7 @@ from span_hpo.objective import SpanObjective
 
 _OWNER = "search"  # attribute of a trial that names the search that has asked for it
 _ATTRIBUTES = ("loo_error", "loo_error_bounds", "smooth_error", ROWS, "n_support", "n_in_bound")
+_OF_MEANS = ("loo_standard_error",)  # attributes that only some metrics have
 
 
 class StudySearch(Searcher):  # type: ignore[misc]  # Ray has no types
@@ -107,6 +108,9 @@ class StudySearch(Searcher):  # type: ignore[misc]  # Ray has no types
             trial.report(float(result[LOSS]), step=int(result[ROWS]))
         for name in _ATTRIBUTES:
             trial.set_user_attr(name, result[name])
+        for name in _OF_MEANS:
+            if name in result:
+                trial.set_user_attr(name, result[name])
         if result[ROWS] < self._all_rows:
             self.study.tell(trial, state=TrialState.PRUNED)
         else:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from span_hpo.calibration import PlattSigmoid, class_probabilities, loo_sigmoids
 from span_hpo.estimators.columns import new_rows
+from span_hpo.estimators.left_out import LeftOutClassifier
 from span_hpo.estimators.plain import as_plain
 from span_hpo.estimators.scaling import check_fits_in_a_file, scaled
 from span_hpo.io import Encoding, Predictor
@@ -41,7 +42,7 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = not self._is_precomputed()
         tags.input_tags.pairwise = self._is_precomputed()
         tags.input_tags.allow_nan = getattr(self, "impute", None) is not None
         return tags
@@ -64,11 +65,23 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         self.loo_bounds_ = evaluation.loo.error_bounds
         self._n_rows, self._kept = count, kept
         self._label_errors: FloatArray | None = None  # computed when it is first used
-        self.estimator_ = self.objective_.fit_model(self.best_params_)
-        self.n_iter_ = int(np.max(self.estimator_.n_iter_))
+        self._keep_model()
         self._sigmoids: tuple[PlattSigmoid, ...] = loo_sigmoids(
             evaluation.loo, evaluation.metric_weight
         )
+
+    def _keep_model(self) -> None:
+        self.estimator_ = self.objective_.fit_model(self.best_params_)
+        self.n_iter_ = int(np.max(self.estimator_.n_iter_))
+
+    def left_out(self) -> LeftOutClassifier:
+        """Return a classifier that predicts each training row as the model without that row does.
+
+        Its methods take indices of training rows, so that scorers of scikit-learn can use it.
+        """
+        check_is_fitted(self)
+        data, weight = self.objective_.data, self.objective_.metric_weight
+        return LeftOutClassifier(self.loo_, data, weight, self._kept, self._n_rows)
 
     @property
     def label_error_probability_(self) -> FloatArray:
@@ -140,7 +153,7 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         check_fits_in_a_file(self.scaler_)
         return Predictor.from_svc(
             self.estimator_,
-            parameters=self.best_params_,
+            parameters=getattr(self, "best_params_", None),
             scaler=self.scaler_,
             sigmoids=self._sigmoids,
             columns=self.encoding_ if columns is None else columns,

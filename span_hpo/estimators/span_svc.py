@@ -2,19 +2,17 @@
 
 from typing import Any
 
-import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from span_hpo.data import as_column, named_scores
 from span_hpo.estimators.columns import learned_columns, training_rows
 from span_hpo.estimators.defaults import AUTO, as_loo_method, chosen_loo_method, weighting_for
 from span_hpo.estimators.fitted import FittedSVC
-from span_hpo.estimators.row_weights import WEIGHT, checked_weights, row_weighted
+from span_hpo.estimators.row_weights import WEIGHT, checked_weights, kept_rows, row_weighted
 from span_hpo.estimators.scaling_inside import ScaledRows, as_scale_inside
 from span_hpo.estimators.searches import SearchSettings, searched
 from span_hpo.io import as_impute
 from span_hpo.objective import SpanObjective
-from span_hpo.runtime import FloatArray, IndexArray, rows_of
 from span_hpo.solver import DEFAULT_MAX_ITER, DEFAULT_TOL
 from span_hpo.weighting import Weighting
 
@@ -237,7 +235,7 @@ class SpanSVC(FittedSVC):
         rows, y = training_rows(self, X, y, is_kernel=self._is_precomputed())
         check_classification_targets(y)
         weight = None if sample_weight is None else checked_weights(sample_weight, y)
-        kept = self._kept_rows(weight, len(y))
+        kept = kept_rows(weight, len(y), is_kernel=self._is_precomputed())
         X, self.encoding_ = learned_columns(rows, kept, impute, given)
         scaling = ScaledRows.of(self.scale, X, y[kept], is_kernel=self._is_precomputed())
         scaling.warn(inside=as_scale_inside(self.scale_inside))
@@ -274,9 +272,3 @@ class SpanSVC(FittedSVC):
             evaluation = scaling.evaluated_inside(self.objective_, evaluation)
         self._keep(evaluation, kept, len(y))
         return self
-
-    def _kept_rows(self, weight: FloatArray | None, count: int) -> IndexArray:
-        """Return the rows of the fit; a kernel matrix keeps all rows, some of them with cost 0."""
-        if weight is None or self._is_precomputed():
-            return np.arange(count)
-        return rows_of(weight)

@@ -2,7 +2,6 @@
 
 import functools
 import os
-import pickle
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from span_hpo.kernels.blocks import KernelBlocks, KernelFeatures, KernelMatrix, Rows
 from span_hpo.kernels.functions import Precomputed
 from span_hpo.kernels.kernel import Kernel
-from span_hpo.runtime import FloatArray, IndexArray, Memo
+from span_hpo.runtime import FloatArray, IndexArray, Memo, key_of
 from span_hpo.space import Params
 
 _DIAGONAL_ROWS = 500  # rows whose diagonal kernel values are computed together
@@ -133,7 +132,7 @@ class KernelCache:
                 )
             X = self._shifted.get((), lambda: self.kernel.shifted(self.X))
             return FeatureKernel(self.kernel, X if rows is None else X[rows], values)
-        key = _key({name: values[name] for name in self.kernel.space})
+        key = key_of({name: values[name] for name in self.kernel.space})
         if self._fixed is not None:
             # One matrix serves all trials, so the statistic is not needed again.
             K = self._matrix.get(key, lambda: self._build(self.kernel.statistic(self.X), values))
@@ -175,11 +174,3 @@ def default_memory_limit() -> float:
     except (AttributeError, ValueError, OSError):
         return _UNKNOWN_MEMORY  # the system does not report its memory
     return total / 4e6
-
-
-def _key(values: dict[str, Any]) -> Any:
-    """Return a key that differs for different values, even for 1 and True or a changed list."""
-    try:
-        return pickle.dumps(values)
-    except (AttributeError, TypeError, pickle.PicklingError):
-        return object()  # values such as a lambda get a key of their own, so nothing is reused

@@ -3,12 +3,15 @@
 from span_hpo.objective.description import check_same
 from span_hpo.objective.evaluation import CrossValidation, Evaluation, model_rank
 from span_hpo.objective.left_out import left_out_rows, with_values
+from span_hpo.objective.row_losses import MOST_TRIALS, TrialRows
 from span_hpo.objective.span_objective import SpanObjective
 
 __all__ = [
+    "MOST_TRIALS",
     "CrossValidation",
     "Evaluation",
     "SpanObjective",
+    "TrialRows",
     "check_same",
     "left_out_rows",
     "model_rank",

@@ -1,14 +1,26 @@
 """The results of evaluating one set of hyperparameters, and the order of models."""
 
 import functools
+import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from span_hpo.loo import LeaveOneOut
-from span_hpo.metrics import SMOOTH_ERROR, loss_name
+from span_hpo.metrics import (
+    SMOOTH_ERROR,
+    Metric,
+    RowLosses,
+    loss_name,
+    paired_standard_error,
+    standard_error,
+)
 from span_hpo.runtime import FloatArray, Printable, counted
+
+_logger = logging.getLogger(__name__)
 
 
 def model_rank(loss: float, figures: Mapping[str, Any]) -> tuple[float, float, float]:
@@ -54,6 +66,10 @@ class Evaluation(Printable):
         Wall time of the evaluation.
     metric_weight
         Weight of each row in the losses, shape (n_rows,).
+    metric
+        The first metric.
+    row_losses
+        The losses of the rows whose mean is the loss; None if the first metric is not a mean.
 
     Examples
     --------
@@ -66,6 +82,9 @@ class Evaluation(Printable):
     (4, 2)
     >>> [round(number, 3) for number in evaluation.rank]  # loss, smooth error, support vectors
     [0.0, 0.101, 4]
+    >>> worse = objective.evaluate({"C_0": 0.1, "C_1": 0.2})
+    >>> round(worse.standard_error, 3), round(worse.paired_standard_error(evaluation), 3)
+    (0.289, 0.289)
     """
 
     loss: float
@@ -79,23 +98,84 @@ class Evaluation(Printable):
     solver: str
     seconds: float
     metric_weight: FloatArray
+    metric: Metric
+    row_losses: RowLosses | None
+
+    @functools.cached_property
+    def standard_error(self) -> float:
+        """The standard error of the loss over samples of rows, for these leave-one-out values.
+
+        It follows from the losses of the rows if the loss is a mean. For other metrics, such as
+        "auc", the metric is computed on 200 bootstrap samples of the rows, drawn within the
+        classes, which may take longer than the evaluation.
+        """
+        if self.row_losses is not None:
+            return float(np.linalg.norm(self.row_losses.influences(self.metric_weight)))
+        y, values = self.loo.y, self.loo.decision_values
+        return standard_error(self.metric, y, values, self.metric_weight)
+
+    def paired_standard_error(self, other: "Evaluation") -> float:
+        """Return the standard error of the difference of two losses on the same rows.
+
+        It is smaller than the two standard errors suggest, because most rows have the same loss in
+        both evaluations.
+
+        Parameters
+        ----------
+        other
+            Evaluation of other hyperparameters on the same rows, by the same metric.
+
+        Raises
+        ------
+        ValueError
+            If the rows, their weights or the metrics are not the same.
+        """
+        if other.metric.name != self.metric.name:
+            raise ValueError(
+                f"`other` must be an evaluation by the metric {self.metric.name}, got "
+                f"{other.metric.name}."
+            )
+        same = np.array_equal(self.loo.y, other.loo.y)
+        if not same or not np.array_equal(self.metric_weight, other.metric_weight):
+            raise ValueError(
+                f"`other` must be an evaluation on the same {self.n_rows} rows with the same "
+                f"weights, got {other.n_rows} rows with other labels or weights."
+            )
+        y, values = self.loo.y, self.loo.decision_values
+        others = other.loo.decision_values
+        return paired_standard_error(self.metric, y, values, others, self.metric_weight)
 
     @functools.cached_property
     def smooth_error(self) -> float:
         """The loss "smooth_error" of the leave-one-out values, which decides ties."""
-        return SMOOTH_ERROR.loss(self.loo.y, self.loo.decision_values, self.metric_weight)
+        return self.smooth_losses.mean(self.metric_weight)
+
+    @functools.cached_property
+    def smooth_losses(self) -> RowLosses:
+        """The losses of the rows whose mean is the smooth error."""
+        loo, weight = self.loo, self.metric_weight
+        rows = SMOOTH_ERROR.row_losses(loo.y, loo.decision_values, weight)
+        assert rows is not None  # the smooth error is a mean
+        return rows
 
     @property
     def rank(self) -> tuple[float, float, float]:
         """The key by which models are sorted, the best first; see `model_rank`."""
-        return model_rank(self.loss, self.figures())
+        figures = {"smooth_error": self.smooth_error, "n_support": self.n_support}
+        return model_rank(self.loss, figures)
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures to store with a trial, as plain numbers and names by name."""
+        """Return the figures to store with a trial, as plain numbers and names by name.
+
+        The standard error is one of them if the loss is a mean; for other metrics it would take too
+        long to compute in every trial.
+        """
+        errors = {} if self.row_losses is None else {"loo_standard_error": self.standard_error}
         return {
             "loo_error": float(self.loo.error),
             "loo_error_bounds": [float(bound) for bound in self.loo.error_bounds],
             "smooth_error": float(self.smooth_error),
+            **errors,
             "n_rows": int(self.n_rows),
             "n_support": int(self.n_support),
             "n_in_bound": int(self.n_in_bound),
@@ -105,9 +185,19 @@ class Evaluation(Printable):
             "seconds": float(self.seconds),
         }
 
+    def log(self) -> None:
+        """Log the losses, and how many rows had to be refitted."""
+        _logger.debug("%s -> %s in %.3g s", self.params, self.losses, self.seconds)
+        count = self.loo.n_refit
+        if count:
+            message = "%d of %d rows had to be refitted at %s"
+            _logger.info(message, count, self.n_rows, self.params)
+
     def _summary(self) -> tuple[str, dict[str, str]]:
         low, high = self.loo.error_bounds
         lines = _shown_losses(self.losses)
+        if self.row_losses is not None:
+            lines["standard error"] = f"{self.standard_error:.4f}"
         lines["exact error"] = (
             f"{low:.4f}, proven" if low == high else f"between {low:.4f} and {high:.4f}"
         )

@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from span_hpo.data import Dataset
-from span_hpo.runtime import FloatArray, read_only
-from span_hpo.solver import n_pairs_of
+from span_hpo.runtime import FloatArray, read_only, whole
+from span_hpo.solver import checked_costs, n_pairs_of
 
 
 def held_out_values(
@@ -35,7 +35,14 @@ def held_out_values(
     Returns
     -------
     Values, shape (l,) for two classes and (l, k (k - 1) / 2) otherwise.
+
+    Raises
+    ------
+    ValueError
+        If a class has fewer rows than folds, or no positive cost without one of the folds.
     """
+    fewest = int(np.bincount(data.codes).min())
+    folds = whole("folds", folds, at_least=2, at_most=max(2, fewest))
     n_pairs = n_pairs_of(len(data.classes))
     values = np.empty((len(data), n_pairs))
     parts = StratifiedKFold(folds, shuffle=True, random_state=seed).split(values, data.codes)
@@ -43,5 +50,6 @@ def held_out_values(
         # A row with cost 0 takes no part in the fit, but still gets a decision value.
         others = costs.copy()
         others[held_out] = 0.0
-        values[held_out] = decision_values(others).reshape(len(data), n_pairs)[held_out]
+        found = decision_values(checked_costs(others, data.codes, data.classes))
+        values[held_out] = found.reshape(len(data), n_pairs)[held_out]
     return read_only(values[:, 0] if n_pairs == 1 else values)

@@ -8,6 +8,7 @@ from typing import Any
 from span_hpo.data import as_features
 from span_hpo.kernels import KernelCache
 from span_hpo.loo import RowValues, left_out_row, replaced_rows
+from span_hpo.metrics import judged_by
 from span_hpo.objective.evaluation import Evaluation
 from span_hpo.objective.span_objective import SpanObjective
 from span_hpo.runtime import IndexArray
@@ -79,14 +80,13 @@ def with_values(
     if proven.method == "span":  # an estimate may have another sign than the proof
         proven = objective.evaluate(evaluation.params, loo_method="exact").loo
     loo = replaced_rows(evaluation.loo, proven, new)
-    losses = {
-        metric.name: metric.loss(loo.y, loo.decision_values, evaluation.metric_weight)
-        for metric in objective.metrics
-    }
+    weight = evaluation.metric_weight
+    losses, row_losses = judged_by(objective.metrics, loo.y, loo.decision_values, weight)
     return replace(
         evaluation,
         loss=losses[objective.metrics[0].name],
         losses=losses,
         loo=loo,
+        row_losses=row_losses,
         seconds=evaluation.seconds + time.perf_counter() - start,
     )

@@ -1,26 +1,24 @@
 """The function of hyperparameters that every search minimises: a leave-one-out loss."""
 
-import logging
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
 from sklearn.svm import SVC
 
 from span_hpo.data import Dataset, as_dataset
 from span_hpo.kernels import KernelBlocks, KernelCache, KernelMemory, as_kernel
 from span_hpo.loo import leave_one_out
-from span_hpo.metrics import as_metrics
+from span_hpo.metrics import as_metrics, judged_by
 from span_hpo.objective.arguments import as_loo_method, as_weight, check_middle, chosen_rows
 from span_hpo.objective.budgets import budgets_in_rows
-from span_hpo.objective.description import described, described_losses
 from span_hpo.objective.evaluation import CrossValidation, Evaluation
 from span_hpo.objective.folds import held_out_values
 from span_hpo.objective.models import fitted_svc
+from span_hpo.objective.row_losses import KeptRows, TrialRows, rows_of_trial
 from span_hpo.objective.starts import Starts, fitted, walk
 from span_hpo.objective.words import InWords
-from span_hpo.runtime import FloatArray, OneBlasThread, real, whole
+from span_hpo.runtime import FloatArray, OneBlasThread, real
 from span_hpo.solver import (
     DEFAULT_MAX_ITER,
     DEFAULT_TOL,
@@ -32,9 +30,6 @@ from span_hpo.solver import (
 )
 from span_hpo.space import Params, Space, checked_params, grid, merged_space, started
 from span_hpo.weighting import Weighting, as_weighting, bind_to, legend_of, starts_of
-
-_logger = logging.getLogger(__name__)
-_DESCRIBED = ("loo_method", "solver", "kernel", "weighting")
 
 
 class SpanObjective(InWords):
@@ -133,6 +128,7 @@ class SpanObjective(InWords):
         self.memory_limit = memory_limit
         self.scaling = scaling
         self._kernels = KernelCache(self.kernel, self.data.X, memory_limit)
+        self._kept_rows = KeptRows()
         check_middle(self.data, self.space, self.kernel, self.weighting)
         for chosen in self.metrics:
             chosen.check_weight(self.data.y, self.metric_weight, self.data.classes)
@@ -198,7 +194,7 @@ class SpanObjective(InWords):
                 complete=self._needs_values if complete is None else complete,
                 certify=certify,
             )
-        losses = self._losses(data, loo.decision_values, weight)
+        losses, row_losses = judged_by(self.metrics, data.y, loo.decision_values, weight)
         evaluation = Evaluation(
             loss=losses[self.metrics[0].name],
             losses=losses,
@@ -211,10 +207,12 @@ class SpanObjective(InWords):
             solver=solution.solver,
             seconds=time.perf_counter() - start,
             metric_weight=weight,
+            metric=self.metrics[0],
+            row_losses=row_losses,
         )
-        _logger.debug("%s -> %s in %.3g s", params, losses, evaluation.seconds)
-        if loo.n_refit:
-            _logger.info("%d of %d rows had to be refitted at %s", loo.n_refit, len(data), params)
+        if chosen is None and starts is None and complete is None and loo_method is None:
+            self._kept_rows.keep(evaluation)
+        evaluation.log()
         return evaluation
 
     def evaluate_all(
@@ -282,6 +280,24 @@ class SpanObjective(InWords):
         params = checked_params(self.space, params)
         return self._solved(self._kernels.matrix(params), self.data, self._costs(self.data, params))
 
+    def row_losses(self, params: Params) -> TrialRows:
+        """Return the row losses of an evaluation on all rows, from a search or computed again.
+
+        Raises
+        ------
+        ValueError
+            If the loss is not a mean of row losses.
+
+        Examples
+        --------
+        >>> objective = SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1], kernel="linear")
+        >>> objective.row_losses({"C_0": 0.2, "C_1": 0.2}).rank[0]
+        0.0
+        """
+        params = checked_params(self.space, params)
+        known = self._kept_rows.get(params)
+        return rows_of_trial(self.evaluate(params)) if known is None else known
+
     def __call__(self, params: Params) -> float:
         """Return the loss of the parameters, which is that of the first metric."""
         return self.evaluate(params, certify=False).loss
@@ -315,20 +331,15 @@ class SpanObjective(InWords):
         """
         start = time.perf_counter()
         params, data = checked_params(self.space, params), self.data
-        fewest = int(np.bincount(data.codes).min())
-        folds = whole("folds", folds, at_least=2, at_most=max(2, fewest))
-        K = self._kernels.matrix(params)
-        costs = self._costs(data, params)
+        K, costs = self._kernels.matrix(params), self._costs(data, params)
 
         def decision_values(others: FloatArray) -> FloatArray:
-            others = checked_costs(others, data.codes, data.classes)
             return self._solved(K, data, others).decision_values
 
         values = held_out_values(decision_values, data, costs, folds, seed)
-        losses = self._losses(data, values, self.metric_weight)
-        return CrossValidation(
-            losses[self.metrics[0].name], losses, values, folds, time.perf_counter() - start
-        )
+        losses, _ = judged_by(self.metrics, data.y, values, self.metric_weight)
+        first, seconds = losses[self.metrics[0].name], time.perf_counter() - start
+        return CrossValidation(first, losses, values, int(folds), seconds)
 
     def fit_model(self, params: Params) -> SVC:
         """Return scikit-learn's ``SVC``, fitted on all rows with these hyperparameters.
@@ -424,14 +435,6 @@ class SpanObjective(InWords):
         """Return a forecast of the memory that trials in so many threads take."""
         return self._kernels.memory(threads)
 
-    def description(self) -> dict[str, Any]:
-        """Return what distinguishes this objective from others, in a form for JSON."""
-        return {
-            **described_losses(self.data, self.metrics, self.metric_weight, self.scaling),
-            **{name: described(getattr(self, name)) for name in _DESCRIBED},
-            "parameters": sorted(self.space),
-        }
-
     def _costs(self, data: Dataset, params: Params) -> FloatArray:
         costs = self.weighting.costs(data, params)
         return checked_costs(costs, data.codes, data.classes)
@@ -441,6 +444,3 @@ class SpanObjective(InWords):
     ) -> DualSolution | PairwiseSolution:
         settings: Any = {"tol": self.tol, "max_iter": self.max_iter, "solver": self.solver}
         return fitted(K, data, costs, settings, starts)
-
-    def _losses(self, data: Dataset, values: FloatArray, weight: FloatArray) -> dict[str, float]:
-        return {metric.name: metric.loss(data.y, values, weight) for metric in self.metrics}

@@ -8,9 +8,11 @@ import numpy as np
 
 from span_hpo.data import Dataset
 from span_hpo.metrics import Metric, loss_name
-from span_hpo.runtime import Printable, counted
+from span_hpo.objective.description import described, described_losses
+from span_hpo.runtime import FloatArray, Printable, counted
 from span_hpo.space import Choice, Dimension, Space, as_dimension
 
+_DESCRIBED = ("loo_method", "solver", "kernel", "weighting")
 _METHODS = {
     "span": "estimated by the span-rule",
     "exact": "proven along dual paths",
@@ -26,7 +28,9 @@ class InWords(Printable):
     kernel: Any
     weighting: Any
     metrics: Sequence[Metric]
+    metric_weight: FloatArray
     loo_method: str
+    scaling: str | None
     space: Space
     legend: dict[str, str]
 
@@ -34,6 +38,14 @@ class InWords(Printable):
     def loss_names(self) -> list[str]:
         """Names of what is minimised, such as "1 - auc" for the metric "auc"."""
         return [loss_name(metric.name) for metric in self.metrics]
+
+    def description(self) -> dict[str, Any]:
+        """Return what distinguishes this objective from others, in a form for JSON."""
+        return {
+            **described_losses(self.data, self.metrics, self.metric_weight, self.scaling),
+            **{name: described(getattr(self, name)) for name in _DESCRIBED},
+            "parameters": sorted(self.space),
+        }
 
     def in_words(self) -> str:
         """Return what is minimised, on which rows and over which hyperparameters, in sentences."""

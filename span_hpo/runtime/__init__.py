@@ -31,7 +31,7 @@ from span_hpo.runtime.deadlines import (
     over_at_ctrl_c,
     time_limit,
 )
-from span_hpo.runtime.memo import Memo
+from span_hpo.runtime.memo import Memo, key_of
 from span_hpo.runtime.printing import Printable, counted
 from span_hpo.runtime.threads import OneBlasThread, blas_libraries, one_blas_thread, thread_count
 
@@ -57,6 +57,7 @@ __all__ = [
     "exact_dots",
     "exact_products",
     "interpreted",
+    "key_of",
     "load_compiled",
     "make_plain",
     "one_blas_thread",

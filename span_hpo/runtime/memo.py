@@ -1,9 +1,10 @@
 """Keep results that several threads may need, so that each is computed only once."""
 
+import pickle
 import threading
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -53,3 +54,11 @@ class Memo(Generic[T]):
             raise
         own.set_result(result)
         return result
+
+
+def key_of(values: dict[str, Any]) -> Hashable:
+    """Return a key that differs for different values, even for 1 and True or a changed list."""
+    try:
+        return pickle.dumps(values)
+    except (AttributeError, TypeError, pickle.PicklingError):
+        return object()  # values such as a lambda get a key of their own, so nothing is reused

@@ -71,6 +71,49 @@ def test_smooth_error_by_its_formula():
     assert evaluation.rank == (evaluation.loss, evaluation.smooth_error, evaluation.n_support)
 
 
+def test_standard_errors_of_evaluations():
+    """The error has that of a share; a rank metric has one on demand, but no figure of it."""
+    evaluation = evaluated()
+    share = evaluation.loss
+    expected = np.sqrt(share * (1 - share) / 39)
+    assert evaluation.standard_error == pytest.approx(expected)
+    assert evaluation.figures()["loo_standard_error"] == evaluation.standard_error
+    assert f"{expected:.4f}" in repr(evaluation)
+    ranks = evaluated(metric="auc")
+    assert 0 < ranks.standard_error < 0.2
+    assert "loo_standard_error" not in ranks.figures()
+    assert ranks.row_losses is None
+
+
+def test_paired_standard_errors():
+    """Rows that both evaluations get wrong do not count; without any difference it is 0."""
+    objective = SpanObjective(*two_moons(40, noise=0.5), weighting=UniformCost())
+    one, other = (objective.evaluate({"gamma": gamma, "C": 1.0}) for gamma in (0.3, 30.0))
+    wrong = [e.loo.y * e.loo.decision_values <= 0 for e in (one, other)]
+    differences = wrong[0].astype(float) - wrong[1]
+    expected = differences.std(ddof=1) / np.sqrt(40)
+    assert 0 < expected < np.hypot(one.standard_error, other.standard_error)
+    assert one.paired_standard_error(other) == pytest.approx(expected)
+    assert one.paired_standard_error(one) == 0
+    ranks = evaluated(metric="auc")
+    assert ranks.paired_standard_error(ranks) == 0
+
+
+def test_evaluations_that_cannot_be_paired():
+    """Other rows, other weights and other metrics are named."""
+    objective = SpanObjective(*two_moons(40))
+    params = {"gamma": 1.0, "C_-1": 1.0, "C_1": 1.0}
+    evaluation = objective.evaluate(params)
+    weighted = SpanObjective(*two_moons(40), metric_weight=np.arange(1, 41)).evaluate(params)
+    for other, message in (
+        (objective.evaluate(params, rows=20), "same 40 rows .* got 20 rows"),
+        (weighted, "same 40 rows with the same weights"),
+        (evaluated(metric="hinge"), "by the metric error, got hinge"),
+    ):
+        with pytest.raises(ValueError, match=f"`other` must be an evaluation .*{message}"):
+            evaluation.paired_standard_error(other)
+
+
 @pytest.mark.parametrize("method", ["span", "exact", "refit"])
 def test_figures_are_plain_numbers(method):
     """What a storage gets passes through JSON unchanged, and says what the evaluation says."""

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from span_hpo.runtime.memo import Memo
+from span_hpo.runtime.memo import Memo, key_of
 
 
 def test_each_result_is_computed_once():
@@ -62,3 +62,10 @@ def test_failure_is_tried_again():
         with pytest.raises(error):
             results.get("key", fail)
     assert results.get("key", lambda: 7) == 7
+
+
+def test_keys_of_values():
+    """Equal values have equal keys; 1 and True, or what cannot be pickled, do not."""
+    assert key_of({"a": 1.0, "b": [1, 2]}) == key_of({"a": 1.0, "b": [1, 2]})
+    assert len({key_of({"a": value}) for value in (1, True, 1.0, "1", None)}) == 5
+    assert key_of({"a": lambda: 1}) != key_of({"a": lambda: 1})

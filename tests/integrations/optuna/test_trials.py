@@ -21,6 +21,7 @@ ATTRIBUTES = {
     "loo_error_bounds",
     "solver",
     "smooth_error",
+    "loo_standard_error",
     "n_rows",
     "n_support",
     "n_in_bound",

@@ -6,7 +6,14 @@ import pytest
 from tests.integrations.ray.parts import moons
 
 pytest.importorskip("ray")
-from span_hpo.integrations.ray import best_model, best_result, finished_results, params_of
+from span_hpo.integrations.ray import (
+    best_model,
+    best_result,
+    finished_results,
+    honest_estimate,
+    params_of,
+)
+from span_hpo.selection import honest_estimate_of
 
 # Ray leaves sockets and files to the garbage collector, and uses what its own libraries deprecate.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -67,3 +74,25 @@ def test_the_best_model_has_the_parameters_of_the_best_result():
     )
     with pytest.raises(ValueError, match="`config` must have the parameters"):
         params_of(result(config={"C": 1.0}), objective)
+
+
+def test_honest_estimate_of_results():
+    """It counts the results on all rows, and is that of their configurations."""
+    objective = moons()
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(12):
+        config = {name: float(np.exp(rng.normal())) for name in objective.space}
+        figures = objective.evaluate(config).figures()
+        found.append(result(config=config, loss=objective(config), **figures))
+    rows = objective.evaluate(found[0].config, rows=60)
+    few = result(config=found[0].config, loss=0.0, **rows.figures())
+    estimate = honest_estimate([few, *found, result(error="lost")], moons())
+    configs = [one.config for one in found]
+    expected = honest_estimate_of(objective, configs, [objective.evaluate(c).rank for c in configs])
+    assert (estimate.error, estimate.n_trials) == (expected.error, 12)
+    assert estimate.optimistic == best_result(found, objective).metrics["loss"]
+    with pytest.raises(ValueError, match="must have a trial that has seen all 120 rows"):
+        honest_estimate([few], objective)
+    with pytest.raises(ValueError, match="auc has none"):
+        honest_estimate(found, moons(metric="auc"))

@@ -1,100 +1,39 @@
-"""Losses of leave-one-out decision values, all of which are minimised.
+"""Metrics: losses with a name, of two classes or of the pairs of several.
 
-Every function takes labels ``y`` (-1 or +1), decision values ``f`` and weights ``w``, each of
-shape (l,), and returns one number. Means are weighted means, and a decision value of exactly 0 is
-an error for either class.
-
-For k > 2 classes, ``y`` holds class numbers and ``f`` has one column for each pair. Metrics that
-need only classes look at the classes that the pairs elect. All other metrics are averaged over the
-pairs, each on the rows of its two classes.
+For k > 2 classes, metrics that need only classes look at the classes that the pairs elect. All
+other metrics are averaged over the pairs, each on the rows of its two classes.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
-from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef, roc_auc_score
 
-from span_hpo.calibration import platt_sigmoid
-from span_hpo.runtime import Array, FloatArray, real, weighted_mean
-from span_hpo.solver import is_wrong, rows_of_pairs, voted
-
-_SMOOTHNESS = 4.0  # slope of the sigmoid that replaces the step function of the error
-
-
-def error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return the error, ``mean(y f <= 0)``."""
-    return weighted_mean(is_wrong(y, f), w)
-
-
-def balanced_error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return the mean of the error rates of the classes."""
-    wrong = is_wrong(y, f)
-    return float(
-        np.mean([weighted_mean(wrong[y == label], w[y == label]) for label in np.unique(y)])
-    )
-
-
-def smooth_error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return ``mean(sigma(-4 y f))``, a smooth form of the error without plateaus."""
-    return weighted_mean(expit(-_SMOOTHNESS * y * f), w)
-
-
-def hinge(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return the hinge loss, ``mean(max(0, 1 - y f))``."""
-    return weighted_mean(np.maximum(0.0, 1 - y * f), w)
-
-
-def log_loss(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return the cross-entropy of Platt's sigmoid fitted to the values."""
-    return weighted_mean(np.logaddexp(0.0, -y * platt_sigmoid(y, f, w).log_odds(f)), w)
-
-
-def brier(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return the mean squared error of Platt's sigmoid fitted to the values."""
-    probability = platt_sigmoid(y, f, w).probability(f)
-    return weighted_mean((probability - (y > 0)) ** 2, w)
-
-
-def auc(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return 1 minus the area under the ROC curve."""
-    return 1 - float(roc_auc_score(y > 0, f, sample_weight=w))
-
-
-def average_precision(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return 1 minus the average precision of the positive class."""
-    return 1 - float(average_precision_score(y > 0, f, sample_weight=w))
-
-
-def f1(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return 1 minus F1 of the positive class, or 1 minus the mean F1 of several classes."""
-    if f.ndim == 2:
-        elected = voted(y.astype(int), f)
-        return 1 - float(f1_score(y, elected, average="macro", sample_weight=w, zero_division=0.0))
-    hit, missed, false_alarm, _ = _confusion(y, f, w)
-    return 1 - 2 * hit / (2 * hit + missed + false_alarm)
-
-
-def mcc(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
-    """Return 1 minus Matthews' correlation, which is 0 if one class is never predicted."""
-    if f.ndim == 2:
-        return 1 - float(matthews_corrcoef(y, voted(y.astype(int), f), sample_weight=w))
-    hit, missed, false_alarm, right = _confusion(y, f, w)
-    actual = (hit + missed) * (false_alarm + right)
-    predicted = (hit + false_alarm) * (missed + right)
-    if predicted == 0:
-        return 1.0
-    return 1 - float((hit * right - missed * false_alarm) / np.sqrt(actual) / np.sqrt(predicted))
-
+from span_hpo.metrics.functions import (
+    auc,
+    average_precision,
+    balanced_error,
+    brier,
+    error,
+    f1,
+    hinge,
+    log_loss,
+    mcc,
+    smooth_error,
+)
+from span_hpo.metrics.rows import OF_ROWS, RowFunction, RowLosses, Rows
+from span_hpo.runtime import Array, FloatArray, real, rows_of
+from span_hpo.solver import rows_of_pairs
 
 _WEIGHT_ARGUMENTS = ("weight", "sample_weight")
 
 _NEED_ONLY_CLASSES = frozenset({"error", "balanced_error", "f1", "mcc"})
 
 _NEED_BOTH_CLASSES = frozenset({"balanced_error", "auc", "average_precision", "f1", "mcc"})
+
+_BY_CLASS = frozenset({"balanced_error"})  # means over the classes of means over their rows
 
 _ONE_MINUS = frozenset({"auc", "average_precision", "f1", "mcc"})  # larger values are better
 
@@ -136,6 +75,10 @@ class Metric:
         Whether the function is the user's own; it gets the values of several classes as they are.
     needs_both_classes
         Whether the loss is undefined if a class has no weight.
+    of_rows
+        Function ``(y, decision_values, weight) -> losses of the rows``, if the loss is their mean.
+    by_class
+        Whether that mean is taken over the classes first.
     """
 
     name: str
@@ -143,6 +86,13 @@ class Metric:
     needs_values: bool = True
     own: bool = True
     needs_both_classes: bool = False
+    of_rows: RowFunction | None = None
+    by_class: bool = False
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether the loss is a mean of losses of the rows; see `row_losses`."""
+        return self.of_rows is not None
 
     def check_weight(self, y: FloatArray, weight: FloatArray, classes: Array | None = None) -> None:
         """Raise if the weights leave the metric without rows, or without a class that it needs.
@@ -175,8 +125,17 @@ class Metric:
             If `check_weight` rejects the weights, or the function does not return one finite
             number.
         """
+        return self.judged(y, decision_values, weight)[0]
+
+    def judged(
+        self, y: FloatArray, decision_values: FloatArray, weight: FloatArray
+    ) -> tuple[float, RowLosses | None]:
+        """Return the `loss`, and the `row_losses` whose mean it is."""
         self.check_weight(y, weight)
-        if decision_values.ndim == 2 and self.needs_values and not self.own:
+        rows = self.row_losses(y, decision_values, weight)
+        if rows is not None:
+            loss = rows.mean(weight)
+        elif decision_values.ndim == 2 and self.needs_values and not self.own:
             loss = _mean_over_pairs(self.function, y, decision_values, weight)
         else:
             loss = self.function(y, decision_values, weight)
@@ -184,7 +143,35 @@ class Metric:
             raise ValueError(
                 f"`metric` {self.name} must return one number, got shape {np.shape(loss)}."
             )
-        return real(f"{self.name}(y, decision_values)", loss)
+        return real(f"{self.name}(y, decision_values)", loss), rows
+
+    def row_losses(
+        self, y: FloatArray, decision_values: FloatArray, weight: FloatArray
+    ) -> RowLosses | None:
+        """Return the losses of the rows whose mean is the loss, or None if it is not a mean.
+
+        Losses of calibrated probabilities hold the sigmoid fixed that is fitted to all values.
+        """
+        if self.of_rows is None:
+            return None
+        strata = self.strata(y)
+        if decision_values.ndim == 2 and self.needs_values:
+            values = tuple(
+                self.of_rows(signs, decision_values[rows, column], weight[rows])
+                for column, (rows, signs) in enumerate(rows_of_pairs(y))
+            )
+        else:
+            of_all = self.of_rows(y, decision_values, weight)
+            values = tuple(of_all[rows] for rows in strata)
+        return RowLosses(values, strata)
+
+    def strata(self, y: FloatArray) -> tuple[Rows, ...]:
+        """Return the rows over which means are taken before these are averaged; see `RowLosses`."""
+        if self.by_class:
+            return tuple(rows_of(y == label) for label in np.unique(y))
+        if self.needs_values and y.max() > 1:  # numbers of more than two classes
+            return tuple(rows for rows, _ in rows_of_pairs(y))
+        return (slice(None),)
 
 
 def as_metrics(metric: Any, *, weighted: bool) -> tuple[Metric, ...]:
@@ -215,6 +202,15 @@ def as_metrics(metric: Any, *, weighted: bool) -> tuple[Metric, ...]:
     return tuple(metrics.values())
 
 
+def judged_by(
+    metrics: Sequence[Metric], y: FloatArray, decision_values: FloatArray, weight: FloatArray
+) -> tuple[dict[str, float], RowLosses | None]:
+    """Return the losses of all metrics by name, and the row losses of the first."""
+    found = [metric.judged(y, decision_values, weight) for metric in metrics]
+    losses = {metric.name: loss for metric, (loss, _) in zip(metrics, found, strict=True)}
+    return losses, found[0][1]
+
+
 def _as_metric(metric: Any, weighted: bool) -> Metric:
     if isinstance(metric, str) and metric in METRICS:
         return Metric(
@@ -223,6 +219,8 @@ def _as_metric(metric: Any, weighted: bool) -> Metric:
             needs_values=metric not in _NEED_ONLY_CLASSES,
             own=False,
             needs_both_classes=metric in _NEED_BOTH_CLASSES,
+            of_rows=OF_ROWS.get(metric),
+            by_class=metric in _BY_CLASS,
         )
     if not callable(metric):
         raise ValueError(
@@ -266,14 +264,6 @@ def _mean_over_pairs(
     for column, (rows, signs) in enumerate(rows_of_pairs(y)):
         losses.append(function(signs, f[rows, column], w[rows]))
     return float(np.mean(losses))
-
-
-def _confusion(y: FloatArray, f: FloatArray, w: FloatArray) -> tuple[float, float, float, float]:
-    """Return the weights of hits, misses, false alarms and correct rejections."""
-    right, positive = y * f > 0, y > 0
-    cells = (right & positive, ~right & positive, ~right & ~positive, right & ~positive)
-    hit, missed, false_alarm, rejected = (float(w[cell].sum()) for cell in cells)
-    return hit, missed, false_alarm, rejected
 
 
 # The metric that decides between models of equal loss.

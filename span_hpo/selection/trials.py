@@ -1,0 +1,91 @@
+"""The honest estimate of the trials of a search."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from span_hpo.metrics import SMOOTH_ERROR
+from span_hpo.objective import MOST_TRIALS, SpanObjective
+from span_hpo.selection.honest import LEVEL, HonestEstimate, honest_estimate
+from span_hpo.selection.tables import LossTable
+from span_hpo.space import Params
+
+
+def honest_estimate_of(
+    objective: SpanObjective,
+    points: Sequence[Params],
+    ranks: Sequence[tuple[float, ...]],
+    *,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> HonestEstimate:
+    """Return the honest estimate for the best of some points.
+
+    The row losses that the objective has kept are used. Those of other points are computed again.
+
+    Parameters
+    ----------
+    objective
+        Objective that was minimised.
+    points
+        Hyperparameters of the complete and feasible trials on all rows, in their order.
+    ranks
+        Rank of each point, as of `model_rank`. The best 300 points are used.
+    level
+        Share of the intervals that are meant to hold the expected loss.
+    seed
+        Random seed of the bootstrap samples.
+
+    Raises
+    ------
+    ValueError
+        If the loss is not a mean of row losses, or there are no points.
+
+    Examples
+    --------
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.selection import honest_estimate_of
+    >>> objective = SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1], kernel="linear")
+    >>> points = [{"C_0": C, "C_1": C} for C in (0.1, 0.2, 1.0)]
+    >>> ranks = [evaluation.rank for evaluation in objective.evaluate_all(points)]
+    >>> honest_estimate_of(objective, points, ranks).n_trials
+    3
+    """
+    check_is_mean(objective)
+    if len(points) == 0:
+        raise ValueError("`points` must hold at least one trial on all rows, got none.")
+    best = sorted(range(len(points)), key=lambda number: (*ranks[number], number))[:MOST_TRIALS]
+    trials = [objective.row_losses(points[number]) for number in sorted(best)]
+    y, metric = objective.data.y, objective.metrics[0]
+    estimate = honest_estimate(
+        LossTable([trial.losses for trial in trials], metric.strata(y)),
+        LossTable([trial.smooth for trial in trials], SMOOTH_ERROR.strata(y)),
+        np.array([trial.rank[2] for trial in trials]),
+        objective.metric_weight,
+        level=level,
+        seed=seed,
+        optimistic=min(trial.rank for trial in trials)[0],
+        loss_name=metric.name,
+    )
+    return replace(estimate, n_trials=len(points))
+
+
+def check_is_mean(objective: SpanObjective) -> None:
+    """Raise if the loss has no honest estimate, because it is not a mean of row losses.
+
+    Examples
+    --------
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.selection import check_is_mean
+    >>> check_is_mean(SpanObjective([[0], [1]], [0, 1], metric="auc"))
+    Traceback (most recent call last):
+        ...
+    ValueError: `metric` must be a mean of losses of the rows for an honest estimate...
+    """
+    metric = objective.metrics[0]
+    if not metric.is_mean:
+        raise ValueError(
+            "`metric` must be a mean of losses of the rows for an honest estimate, such as "
+            f"error, balanced_error or log_loss; {metric.name} has none."
+        )
