@@ -84,7 +84,7 @@ LAYOUT = {
         "span_objective",
         "left_out",
     ],
-    "selection": ["patience", "bootstrap", "tables", "honest", "trials"],
+    "selection": ["patience", "bootstrap", "tables", "honest", "trials", "thresholds"],
     "io": [
         "atomic",
         "unpacking",
@@ -125,6 +125,7 @@ LAYOUT = {
         "defaults",
         "searches",
         "left_out",
+        "thresholds",
         "fitted",
         "span_svc",
         "loo_svc",
@@ -136,6 +137,7 @@ LAYOUT = {
     "integrations.flaml": ["learners"],
     "cli": [
         "options",
+        "decisions",
         "hyperparameters",
         "output",
         "files",

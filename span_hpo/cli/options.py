@@ -33,6 +33,7 @@ LIBRARY_ARGUMENTS = frozenset(
         *("scale", "scale_inside"),
         *("gamma", "degree", "coef0", "A", "B", "tau"),  # hyperparameters
         *("budgets", "storage", "folds"),
+        *("threshold", "miss_cost"),
     }
 )
 _ARGUMENT = re.compile(f"`({'|'.join(sorted(LIBRARY_ARGUMENTS))})(?:='?(\\w+)'?)?`")
@@ -166,7 +167,7 @@ def _split_budgets(
         ) from None
 
 
-def _gathered(
+def gathered(
     name: str, settings: type, *options: Callable[[Any], Any]
 ) -> Callable[[Any], Callable[..., Any]]:
     """Return a decorator that adds options to a command and passes their values as one argument."""
@@ -230,8 +231,8 @@ _READING = (
         help="Character before the decimal places in a CSV file: point or comma.  [default: .]",
     ),
 )
-reading_options = _gathered("reading_settings", ReadingSettings, *_READING)
-row_options = _gathered(
+reading_options = gathered("reading_settings", ReadingSettings, *_READING)
+row_options = gathered(
     "row_settings",
     RowSettings,
     file_argument,
@@ -282,7 +283,7 @@ row_options = _gathered(
         "features.",
     ),
 )
-model_options = _gathered(
+model_options = gathered(
     "model_settings",
     ModelSettings,
     click.option(
@@ -328,7 +329,7 @@ model_options = _gathered(
         help="What computes the first fit: LIBSVM, or pairwise steps on the kernel matrix.",
     ),
 )
-search_options = _gathered(
+search_options = gathered(
     "search_settings",
     SearchSettings,
     click.option(

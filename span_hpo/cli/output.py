@@ -56,6 +56,7 @@ def print_tuned(result: dict[str, Any], places: str) -> None:
         "chosen": _shown_params(result["best_params"]) or "nothing was searched",
         "loss": f"{loss_name(result['metric'])} = {result['best_loss']:.4f}"
         + (" (optimistic, because it was selected)" if is_searched else ""),
+        **_shown_threshold(result),
         "LOO error": f"{result['loo_error']:.4f}"
         + (", scaled without each row" if inside else searched)
         + f"; the exact error is proven to be between {low:.4f} and {high:.4f}",
@@ -72,6 +73,15 @@ def print_tuned(result: dict[str, Any], places: str) -> None:
         if name == "chosen":
             _print_legend(result["legend"], result["best_params"])
     _print_groups(result["groups"])
+
+
+def _shown_threshold(result: dict[str, Any]) -> dict[str, str]:
+    """Return the line about a threshold, if there is one."""
+    if result["threshold_loss"] is None:
+        return {}
+    name = loss_name(result["loss_at_threshold"])
+    text = f"{result['threshold']:.4g}; there {name} = {result['threshold_loss']:.4f}"
+    return {"threshold": f"{text} by leave-one-out (optimistic, because it was chosen by it)"}
 
 
 def print_point(result: dict[str, Any]) -> None:

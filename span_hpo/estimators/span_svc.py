@@ -91,6 +91,16 @@ class SpanSVC(FittedSVC):
         Show a progress bar. By default, only a search on more than 3,000 rows prints something on
         standard error: one line about memory, and one about the time that is left. False prints
         nothing.
+    threshold
+        Where the prediction of two classes switches. None: at the sign of the decision value.
+        "loo": where the metric is least by leave-one-out, for "balanced_error" where the calibrated
+        probability of the second class reaches the share of that class. A number: where the second
+        class reaches this probability. The search compares models without it.
+    miss_cost
+        Costs of missing a row of each class, such as ``{"good": 1, "bad": 10}``; how many times as
+        much it costs to miss the second class as the first; or a matrix of costs, with a row for
+        each class and a column for each prediction. The class with the lower expected cost is
+        predicted.
     tol, max_iter, solver, memory_limit
         Settings of the fits; see `SpanObjective`.
 
@@ -109,6 +119,13 @@ class SpanSVC(FittedSVC):
         Leave-one-out error of the chosen model.
     loo_bounds_
         Proven bounds on the exact leave-one-out error of the chosen model.
+    threshold_
+        Decision value from which on the second class is predicted; 0 without `threshold` and
+        `miss_cost`.
+    threshold_loss_
+        Leave-one-out loss at the threshold: of the metric, or the mean cost of a row. Present only
+        with `threshold` or `miss_cost`. It is optimistic, because the threshold was chosen on the
+        same values.
     label_error_probability_
         Probability that the label of each training row is wrong, shape (l,), computed from the
         labels and distances of the other rows when it is first used. Its sum is the number of wrong
@@ -174,6 +191,8 @@ class SpanSVC(FittedSVC):
         impute: str | None = None,
         random_state: Any = None,
         progress_bar: bool | None = None,
+        threshold: Any = None,
+        miss_cost: Any = None,
         tol: float = DEFAULT_TOL,
         max_iter: int = DEFAULT_MAX_ITER,
         solver: str = "auto",
@@ -198,6 +217,8 @@ class SpanSVC(FittedSVC):
         self.impute = impute
         self.random_state = random_state
         self.progress_bar = progress_bar
+        self.threshold = threshold
+        self.miss_cost = miss_cost
         self.tol = tol
         self.max_iter = max_iter
         self.solver = solver
@@ -234,6 +255,7 @@ class SpanSVC(FittedSVC):
         impute, given = as_impute(self.impute), y
         rows, y = training_rows(self, X, y, is_kernel=self._is_precomputed())
         check_classification_targets(y)
+        self._check_threshold(self.metric, y)
         weight = None if sample_weight is None else checked_weights(sample_weight, y)
         kept = kept_rows(weight, len(y), is_kernel=self._is_precomputed())
         X, self.encoding_ = learned_columns(rows, kept, impute, given)

@@ -12,7 +12,9 @@ from span_hpo.io.numbering import LARGEST_NUMBER
 from span_hpo.kernels import LIBSVM_KERNELS
 
 FORMAT = "span_hpo model"
-VERSION = 1  # of the format; it grows when older versions of span_hpo cannot read what is written
+# Version of the format. It grows when older versions of span_hpo cannot read what is written.
+VERSION = 2
+_WITHOUT_THRESHOLD = 1  # version that had no thresholds
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")  # may stand for a character that is no text
 
 
@@ -85,8 +87,14 @@ MODEL = schema.record(
         "columns": schema.record(
             {"features": schema.list_of(_COLUMN, at_least=1)}, {"target": schema.text}
         ),
+        "threshold": schema.number,
     },
 )
+
+
+def version_of(*, has_threshold: bool) -> int:
+    """Return the lowest version of the format that holds a model."""
+    return VERSION if has_threshold else _WITHOUT_THRESHOLD
 
 
 def read_content(text: str, source: str) -> dict[str, Any]:
