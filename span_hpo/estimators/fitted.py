@@ -200,6 +200,7 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
             self.scaler_,
             self._sigmoids,
             self.classes_,
+            cut=self.threshold_,
             encoding=self.encoding_,
             feature_names=getattr(self, "feature_names_in_", None),
         )

@@ -3,6 +3,7 @@
 from typing import Any
 
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from span_hpo.data import as_column, named_scores
 from span_hpo.estimators.columns import learned_columns, training_rows
@@ -13,6 +14,7 @@ from span_hpo.estimators.scaling_inside import ScaledRows, as_scale_inside
 from span_hpo.estimators.searches import SearchSettings, searched
 from span_hpo.io import as_impute
 from span_hpo.objective import SpanObjective
+from span_hpo.selection import HonestEstimate, check_is_mean
 from span_hpo.solver import DEFAULT_MAX_ITER, DEFAULT_TOL
 from span_hpo.weighting import Weighting
 
@@ -111,6 +113,10 @@ class SpanSVC(FittedSVC):
     best_loss_
         Loss of the chosen hyperparameters. After a search it is optimistic, because it was
         selected.
+    honest_error_, honest_interval_
+        Estimate of the loss on new rows that is corrected for the search, and a 90 % interval. They
+        are computed when they are first used, and exist after a search with Optuna by a metric that
+        is a mean over rows or classes, such as "error" or "balanced_error".
     loo_method_
         Method of leave-one-out that was used.
     loo_
@@ -288,9 +294,38 @@ class SpanSVC(FittedSVC):
             self.objective_.loo_method = chosen_loo_method(self.objective_)
         self.loo_method_ = self.objective_.loo_method
         self.best_params_, self.study_ = searched(SearchSettings.of(self), self.objective_)
+        self._honest_estimate: HonestEstimate | None = None  # computed when it is first used
         evaluation = self.objective_.evaluate(self.best_params_, complete=True)
         self.best_loss_ = evaluation.loss
         if self.scale_inside:
             evaluation = scaling.evaluated_inside(self.objective_, evaluation)
         self._keep(evaluation, kept, len(y))
         return self
+
+    @property
+    def honest_error_(self) -> float:
+        """Loss on new rows, estimated without the optimism of the search."""
+        return self._honest("honest_error_").error
+
+    @property
+    def honest_interval_(self) -> tuple[float, float]:
+        """Interval of `honest_error_`, with a level of 90 %."""
+        return self._honest("honest_interval_").interval
+
+    def _honest(self, name: str) -> HonestEstimate:
+        """Return the honest estimate of the search, or raise if there is none."""
+        check_is_fitted(self)
+        if self.study_ is None:
+            raise AttributeError(
+                f"`{name}` is there after a search with Optuna only. Without a search, nothing was "
+                "selected, and `loo_error_` is not optimistic."
+            )
+        try:
+            check_is_mean(self.objective_)
+        except ValueError as error:
+            raise AttributeError(f"`{name}` is not there: {error}") from error
+        if self._honest_estimate is None:
+            from span_hpo.integrations.optuna import honest_estimate
+
+            self._honest_estimate = honest_estimate(self.study_, self.objective_)
+        return self._honest_estimate
