@@ -47,7 +47,8 @@ def print_tuned(result: dict[str, Any], places: str) -> None:
     low, high = result["loo_error_bounds"]
     is_searched, inside = result["storage"] is not None, result["scale_inside"]
     searched = f" by method {result['loo_method']}" if is_searched else ""
-    lines = {
+    lines = {"honest": _shown_honest(result)} if is_searched else {}
+    lines |= {
         "rows": _shown_shape(result),
         "scaling": _shown_scaling(result),
         "trials": f"{result['trials']} in {result['seconds']:.1f} s",
@@ -140,6 +141,17 @@ def _shown_scaling(result: dict[str, Any]) -> str:
     if count and result.get("scale_inside"):
         text += f"; {count} refits with a scaling of the other rows"
     return text
+
+
+def _shown_honest(result: dict[str, Any]) -> str:
+    """Return the honest estimate with its interval, or why there is none."""
+    name, note = loss_name(result["metric"]), result["honest_note"]
+    if result["honest_error"] is None:
+        return str(note)
+    low, high = result["honest_interval"]
+    text = f"{name} = {result['honest_error']:.4f}, corrected for the search"
+    text += f" (90 % interval: {low:.4f} to {high:.4f})"
+    return f"{text}; {note}" if note else text
 
 
 def _shown_support(result: dict[str, Any]) -> str:

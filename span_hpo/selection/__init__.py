@@ -2,6 +2,7 @@
 
 from span_hpo.selection.bootstrap import binomial_interval, bootstrap_counts
 from span_hpo.selection.honest import (
+    FEW_TRIALS,
     LEVEL,
     HonestEstimate,
     chosen_trials,
@@ -13,6 +14,7 @@ from span_hpo.selection.tables import LossTable
 from span_hpo.selection.trials import check_is_mean, honest_estimate_of
 
 __all__ = [
+    "FEW_TRIALS",
     "LEVEL",
     "HonestEstimate",
     "LossTable",
