@@ -87,6 +87,8 @@ def tuned_result(
         "metric": model.metric,
         "loo_method": model.loo_method_,
         "trials": engine.finished() if was_searched else 0,
+        "settled": was_searched and engine.settled(),
+        "patience": engine.settings.patience,
         "best_params": model.best_params_,
         "legend": model.objective_.legend,
         "best_loss": model.best_loss_,

@@ -304,12 +304,12 @@ class Predictor:
 
     @classmethod
     def load(cls, path: str | Path) -> "Predictor":
-        """Read a model that `save` has written.
+        """Read a model that `save` has written, in this or an older version of span_hpo.
 
         Raises
         ------
         ValueError
-            If the file is damaged, or does not hold a model.
+            If the file is damaged, does not hold a model, or was written by a newer span_hpo.
         """
         try:
             text = Path(path).read_text(encoding="utf-8")

@@ -10,12 +10,14 @@ from span_hpo.selection.honest import (
     out_of_bag_losses,
     percentile_interval,
 )
+from span_hpo.selection.patience import PATIENCE, is_settled, trials_since_best
 from span_hpo.selection.tables import LossTable
 from span_hpo.selection.trials import check_is_mean, honest_estimate_of
 
 __all__ = [
     "FEW_TRIALS",
     "LEVEL",
+    "PATIENCE",
     "HonestEstimate",
     "LossTable",
     "binomial_interval",
@@ -24,6 +26,8 @@ __all__ = [
     "chosen_trials",
     "honest_estimate",
     "honest_estimate_of",
+    "is_settled",
     "out_of_bag_losses",
     "percentile_interval",
+    "trials_since_best",
 ]

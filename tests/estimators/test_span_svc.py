@@ -1,23 +1,14 @@
 """The classifier that tunes itself."""
 
-import os
 import pickle
-import signal
-import subprocess
-import sys
-import time
 
 import joblib
 import numpy as np
-import optuna
 import pytest
 import sklearn
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris
-from sklearn.exceptions import NotFittedError
-from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
@@ -29,7 +20,6 @@ from span_hpo import (
     Float,
     Linear,
     Precomputed,
-    Predictor,
     SigmoidScore,
     SpanObjective,
     SpanSVC,
@@ -41,7 +31,6 @@ from span_hpo.loo import METHODS
 from span_hpo.metrics import METRICS
 from span_hpo.search import PRUNERS, SAMPLERS
 from span_hpo.weighting import WEIGHTINGS
-from tests.places import ROOT
 from tests.problems import two_moons
 
 FIXED = {"kernel": RBF(gamma=0.5), "weighting": UniformCost(1.0)}
@@ -79,38 +68,6 @@ def test_search_finds_what_the_study_has():
     np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(scaled))
     low, high = model.loo_bounds_
     assert low <= objective.evaluate(model.best_params_, loo_method="exact").loss <= high
-
-
-def test_seed_decides_the_search():
-    """Equal seeds give equal models, other seeds other trials."""
-    X, y = two_moons(60)
-    first, again, other = (SpanSVC(n_trials=8, random_state=seed).fit(X, y) for seed in (1, 1, 2))
-    assert first.best_params_ == again.best_params_
-    trials = [[trial.params for trial in model.study_.trials] for model in (first, other)]
-    assert trials[0] != trials[1]
-
-
-def test_nothing_to_search_needs_no_optuna():
-    """One weighted fit with its leave-one-out result, and Optuna is not imported."""
-    code = """
-import sys
-sys.modules["optuna"] = None
-import numpy as np
-from span_hpo import RBF, SpanSVC, UniformCost
-from tests.problems import two_moons
-X, y = two_moons(60)
-model = SpanSVC(RBF(gamma=0.5), UniformCost(1.0)).fit(X, y)
-print(model.study_, model.best_params_, round(model.loo_error_, 6))
-try:
-    SpanSVC().fit(X, y)
-except ImportError as error:
-    print(error)
-"""
-    found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    ).stdout.splitlines()
-    assert found[0].startswith("None {} 0.")
-    assert "pip install 'span-hpo[optuna]'" in found[1]
 
 
 def test_sample_weight_multiplies_costs():
@@ -186,114 +143,6 @@ def test_precomputed_kernel(kernel):
     model = SpanSVC(kernel, UniformCost(1.0)).fit(K, y, sample_weight=weight)
     direct = SpanSVC(RBF(gamma=1.0), UniformCost(1.0), scale=None).fit(X, y, sample_weight=weight)
     np.testing.assert_allclose(model.decision_function(K), direct.decision_function(X), atol=1e-3)
-
-
-def test_several_classes():
-    """Digits: ten classes, their probabilities, and labels of any kind."""
-    X, y = load_digits(return_X_y=True)
-    X_train, X_test, y_train, y_test = train_test_split(
-        X, np.array([f"d{digit}" for digit in y]), train_size=300, random_state=0, stratify=y
-    )
-    model = SpanSVC(n_trials=8, random_state=0).fit(X_train, y_train)
-    assert model.score(X_test, y_test) > 0.93
-    probabilities = model.predict_proba(X_test)
-    assert probabilities.shape == (len(y_test), 10)
-    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
-    assert (probabilities >= 0).all()
-    elected = model.classes_[probabilities.argmax(axis=1)]
-    assert np.mean(elected == model.predict(X_test)) > 0.97
-    assert log_loss(y_test, probabilities, labels=model.classes_) < 0.4
-
-
-def test_exact_method_calibrates_with_values():
-    """With loo_method="exact" the values behind the probabilities are exact, not bounds."""
-    X, y = two_moons(60)
-    model = SpanSVC(**FIXED, loo_method="exact").fit(X, y)
-    assert model.loo_.exact.all()
-    assert model.loo_bounds_ == (model.loo_error_, model.loo_error_)
-
-
-def test_suspects_are_probably_wrong():
-    """Rows with a probability above one half are listed, and most of them were flipped."""
-    X, y = two_moons(400, noise=0.15)
-    flipped = np.random.default_rng(0).choice(400, 40, replace=False)
-    y[flipped] *= -1
-    model = SpanSVC(**FIXED).fit(X, y)
-    p, suspects = model.label_error_probability_, model.suspects_
-    assert p.shape == (400,)
-    assert set(suspects) == set(np.flatnonzero(p > 0.5))
-    assert (np.diff(p[suspects]) <= 0).all()
-    right = np.isin(suspects, flipped)
-    assert len(suspects) >= 25
-    assert right.mean() > 0.85
-    assert p[suspects].sum() == pytest.approx(right.sum(), rel=0.2)
-
-
-def test_overlap_is_no_suspicion():
-    """A quarter of the rows is misclassified, but no label is wrong, and hardly any is listed."""
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], 200)
-    X = rng.normal(size=(400, 2)) + y[:, None]
-    model = SpanSVC(**FIXED).fit(X, y)
-    assert model.loo_error_ > 0.2
-    assert len(model.suspects_) <= 2
-
-
-def test_suspects_of_a_kernel_matrix_and_of_another_fit():
-    """A kernel matrix knows the distances; a new fit forgets the suspects of the previous one."""
-    X, y = two_moons(300, noise=0.1)
-    y[:40] *= -1
-    settings = {"weighting": UniformCost(1.0), "scale": None}
-    plain = SpanSVC("linear", **settings).fit(X, y)
-    model = SpanSVC("precomputed", **settings).fit(X @ X.T, y)
-    np.testing.assert_array_equal(model.suspects_, plain.suspects_)
-    assert len(plain.suspects_)
-    y[:40] *= -1
-    assert not len(plain.fit(X, y).suspects_)
-
-
-def test_suspects_need_a_fit():
-    """Before `fit` there are no suspects."""
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        SpanSVC().suspects_  # noqa: B018  the access itself raises
-
-
-def test_budgets_storage_and_resume(tmp_path):
-    """A study in a file goes on: trials that are there count, and are not done again."""
-    X, y = two_moons(80)
-    settings = {
-        "storage": f"sqlite:///{tmp_path}/study.db",
-        "study_name": "moons",
-        "budgets": (0.25, 1.0),
-        "pruner": optuna.pruners.MedianPruner(n_startup_trials=2),
-        "random_state": 0,
-    }
-    SpanSVC(n_trials=5, **settings).fit(X, y)
-    model = SpanSVC(n_trials=9, **settings).fit(X, y)
-    assert len(model.study_.trials) == 9
-    again = SpanSVC(n_trials=9, **settings).fit(X, y)
-    assert len(again.study_.trials) == 9
-    assert again.best_params_ == model.best_params_
-    for one in (model, again):
-        one.study_._storage.remove_session()
-
-
-@pytest.mark.parametrize("pruner", ["median", "percentile", "halving", "hyperband"])
-def test_pruners_need_no_budgets(pruner):
-    """A pruner of a name stops trials, but not the defaults, and a quarter is complete."""
-    X, y = two_moons(160)
-    model = SpanSVC(pruner=pruner, sampler="random", n_trials=30, random_state=0).fit(X, y)
-    states = [trial.state.name for trial in model.study_.trials]
-    assert 8 <= states.count("COMPLETE") < 30
-    starts = len(model.objective_.defaults())
-    assert states[:starts] == ["COMPLETE"] * starts
-    assert model.study_.trials[0].intermediate_values.keys() == {20, 40, 80, 160}
-
-
-def test_a_pruner_without_budgets_is_named():
-    """A pruner object that can stop no trial is worth one warning, which names the budgets."""
-    with pytest.warns(UserWarning, match="`budgets` must have several numbers .* MedianPruner can"):
-        SpanSVC(pruner=optuna.pruners.MedianPruner(), n_trials=3).fit(*two_moons(40))
 
 
 @pytest.mark.parametrize("kind", ["journal", "database"])
@@ -383,88 +232,6 @@ def test_class_costs_by_label():
     model = SpanSVC(Linear(), ClassCosts(), n_trials=5, random_state=0).fit(X, labels)
     assert set(model.best_params_) == {"C_no", "C_yes"}
     assert set(model.predict(X)) <= {"no", "yes"}
-
-
-@pytest.mark.parametrize("scale", ["minmax", "standard", None])
-def test_model_can_be_kept_in_a_file(tmp_path, scale):
-    """A predictor with the scaler gives the predictions of the classifier, from raw features."""
-    X, y = load_iris(return_X_y=True)
-    model = SpanSVC(n_trials=4, scale=scale, random_state=0).fit(X, y)
-    predictor = Predictor.from_svc(
-        model.estimator_, scaler=model.scaler_, parameters=model.best_params_
-    )
-    predictor.save(tmp_path / "model.json")
-    loaded = Predictor.load(tmp_path / "model.json")
-    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-
-
-def test_another_search():
-    """A function may choose the hyperparameters; what it returns is checked."""
-    X, y = two_moons(80)
-    model = SpanSVC(search=lambda objective: objective.defaults()[1]).fit(X, y)
-    assert model.best_params_ == model.objective_.defaults()[1]
-    assert model.study_ is None
-    with pytest.raises(ValueError, match="`params` must name exactly"):
-        SpanSVC(search=lambda objective: {}).fit(X, y)
-
-
-def test_all_cores_search():
-    """With `n_jobs=-1` the trials run in threads, and their losses are those of one thread."""
-    X, y = two_moons(60)
-    model = SpanSVC(n_trials=8, n_jobs=-1, random_state=0).fit(X, y)
-    assert len(model.study_.trials) == 8
-    assert model.objective_(model.best_params_) == model.best_loss_ == model.study_.best_value
-
-
-class Pressing:
-    """A metric that presses Ctrl-C at its n-th call."""
-
-    def __init__(self, at):
-        self.left = at
-
-    def __call__(self, y, decision_values):
-        self.left -= 1
-        if self.left == 0:
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.05)  # the main thread handles it
-        return float(np.mean(y * decision_values <= 0))
-
-
-@pytest.fixture
-def heeded():
-    """Let this process heed Ctrl-C, even if it was started in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_ctrl_c_keeps_the_best_so_far(heeded, n_jobs):
-    """A warning says how many trials there are, and the model is that of the best of them."""
-    X, y = two_moons(60)
-    model = SpanSVC(metric=Pressing(at=9), n_trials=10_000, n_jobs=n_jobs, random_state=0)
-    with pytest.warns(UserWarning, match=r"interrupted after \d+ trials\. The model is that of"):
-        model.fit(X, y)
-    losses = [trial.value for trial in model.study_.trials if trial.value is not None]
-    assert 7 <= len(losses) <= 12
-    assert model.best_loss_ == min(losses)
-    assert model.predict(X).shape == (60,)
-
-
-def test_ctrl_c_before_the_first_trial_interrupts(heeded):
-    """Without a finished trial there is no model, and the interrupt is passed on."""
-    with pytest.raises(KeyboardInterrupt):
-        SpanSVC(metric=Pressing(at=1), random_state=0).fit(*two_moons(60))
-
-
-def test_as_many_trials_as_the_time_allows():
-    """With `n_trials=None` the `timeout` ends the search, and without one there is an error."""
-    start = time.monotonic()
-    model = SpanSVC(n_trials=None, timeout=0.5, random_state=0).fit(*two_moons(60))
-    assert 0.4 < time.monotonic() - start < 10
-    assert len(model.study_.trials) > 5
-    with pytest.raises(ValueError, match=r"`n_trials` must be .* Give one of the two"):
-        SpanSVC(n_trials=None).fit(*two_moons(60))
 
 
 def test_help_names_what_can_be_chosen():

@@ -1,0 +1,193 @@
+"""What all fitted estimators of this package can do: predict, calibrate and name suspects."""
+
+import copy
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from span_hpo.calibration import PlattSigmoid, class_probabilities, loo_sigmoids
+from span_hpo.estimators.columns import new_rows
+from span_hpo.estimators.left_out import LeftOutClassifier
+from span_hpo.estimators.plain import as_plain
+from span_hpo.estimators.scaling import check_fits_in_a_file, scaled
+from span_hpo.io import Encoding, Predictor
+from span_hpo.kernels import Precomputed
+from span_hpo.objective import Evaluation, SpanObjective
+from span_hpo.runtime import Array, FloatArray, IndexArray
+from span_hpo.suspects import density_scores, listed, wrong_label_probabilities
+
+
+class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A classifier that holds a fitted ``SVC`` and the leave-one-out values of its training rows.
+
+    Subclasses have the constructor arguments `kernel` and, if missing values may be filled in,
+    `impute`. Their `fit` ends with `_keep`.
+
+    Attributes
+    ----------
+    estimator_, scaler_, encoding_
+        Fitted ``SVC``, and what turns new rows into its features; the latter two may be None.
+    objective_, best_params_
+        Objective of the training rows, and the hyperparameters of the model.
+    """
+
+    kernel: Any
+    objective_: SpanObjective
+    best_params_: dict[str, Any]
+    scaler_: Any
+    encoding_: Encoding | None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self._is_precomputed()
+        tags.input_tags.pairwise = self._is_precomputed()
+        tags.input_tags.allow_nan = getattr(self, "impute", None) is not None
+        return tags
+
+    def _keep(self, evaluation: Evaluation, kept: IndexArray, count: int) -> None:
+        """Fit the model of an evaluation, and keep what is known about its training rows.
+
+        Parameters
+        ----------
+        evaluation
+            Evaluation of the objective at the chosen hyperparameters, with all values complete.
+        kept
+            Rows of the objective among those that the user gave.
+        count
+            Number of rows that the user gave.
+        """
+        self.classes_ = self.objective_.data.classes.copy()
+        self.loo_ = evaluation.loo
+        self.loo_error_ = evaluation.loo.error
+        self.loo_bounds_ = evaluation.loo.error_bounds
+        self._n_rows, self._kept = count, kept
+        self._label_errors: FloatArray | None = None  # computed when it is first used
+        self._keep_model()
+        self._sigmoids: tuple[PlattSigmoid, ...] = loo_sigmoids(
+            evaluation.loo, evaluation.metric_weight
+        )
+
+    def _keep_model(self) -> None:
+        self.estimator_ = self.objective_.fit_model(self.best_params_)
+        self.n_iter_ = int(np.max(self.estimator_.n_iter_))
+
+    def left_out(self) -> LeftOutClassifier:
+        """Return a classifier that predicts each training row as the model without that row does.
+
+        Its methods take indices of training rows, so that scorers of scikit-learn can use it.
+        """
+        check_is_fitted(self)
+        data, weight = self.objective_.data, self.objective_.metric_weight
+        return LeftOutClassifier(self.loo_, data, weight, self._kept, self._n_rows)
+
+    @property
+    def label_error_probability_(self) -> FloatArray:
+        """Probability that the label of each training row is wrong, shape (l,)."""
+        check_is_fitted(self)
+        if self._label_errors is None:
+            objective, weight = self.objective_, self.objective_.metric_weight
+            codes, weight = objective.data.codes, weight / weight.mean()
+            precomputed = self._is_precomputed()
+            scores = density_scores(objective.data.X, codes, weight, is_kernel=precomputed)
+            found = np.zeros(self._n_rows)
+            found[self._kept] = wrong_label_probabilities(codes, scores, weight)
+            self._label_errors = found
+        return self._label_errors
+
+    @property
+    def suspects_(self) -> IndexArray:
+        """Training rows whose labels are more probably wrong than right, most probable first."""
+        return listed(self.label_error_probability_)
+
+    def predict(self, X: Any) -> Array:
+        """Return the predicted label of each row."""
+        features = self._features(X)
+        labels: Array = self.estimator_.predict(features)
+        return labels
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the decision values of each row, as scikit-learn's ``SVC`` does."""
+        features = self._features(X)
+        values: FloatArray = self.estimator_.decision_function(features)
+        return values
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of every class, shape (m, k).
+
+        The probabilities are Platt's sigmoids of the decision values. The sigmoids are fitted to
+        leave-one-out values, so that every training row takes part in the calibration, but none is
+        judged by a model that was trained with it. Several classes are coupled from their pairs.
+        If calibration makes other classes more probable than the predicted one, all of them are
+        given the mean of their probabilities.
+        """
+        features = self._features(X)
+        model = self.estimator_
+        if len(self.classes_) == 2:
+            values = model.decision_function(features)
+        else:
+            of_pairs = copy.copy(model)
+            of_pairs.decision_function_shape = "ovo"
+            # The values that scikit-learn gives for pairs are positive for the first class.
+            values = -of_pairs.decision_function(features)
+        predicted = np.searchsorted(self.classes_, model.predict(features))
+        return class_probabilities(self._sigmoids, values, predicted)
+
+    def as_predictor(self, columns: Encoding | None = None) -> Predictor:
+        """Return the fitted model, with scaling and calibration, in a form that files can hold.
+
+        Parameters
+        ----------
+        columns
+            Encoding of the table that the features come from; by default the one of the fit, which
+            `encoding_` holds.
+
+        Raises
+        ------
+        ValueError
+            If the kernel is not "rbf", "linear" or "poly", or files cannot hold the scaler.
+        """
+        check_is_fitted(self)
+        check_fits_in_a_file(self.scaler_)
+        return Predictor.from_svc(
+            self.estimator_,
+            parameters=getattr(self, "best_params_", None),
+            scaler=self.scaler_,
+            sigmoids=self._sigmoids,
+            columns=self.encoding_ if columns is None else columns,
+        )
+
+    def as_sklearn(self) -> Pipeline:
+        """Return the fitted model as a pipeline of scikit-learn's own classes.
+
+        It has the scaler, if there is one, and a classifier: for two classes with the same labels
+        and, up to 1e-4, the same probabilities; for more classes an ``SVC`` without probabilities.
+        Tools such as skl2onnx, skops and MLflow know these classes.
+
+        Raises
+        ------
+        ValueError
+            If the kernel is not "rbf", "linear" or "poly", the labels are neither text nor whole
+            numbers nor truth values, or columns were encoded.
+        """
+        check_is_fitted(self)
+        return as_plain(
+            self.estimator_,
+            self.scaler_,
+            self._sigmoids,
+            self.classes_,
+            encoding=self.encoding_,
+            feature_names=getattr(self, "feature_names_in_", None),
+        )
+
+    def _features(self, X: Any) -> Any:
+        check_is_fitted(self)
+        X = new_rows(self, X, self.encoding_)
+        return scaled(self.scaler_, X)
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, Precomputed) or (
+            isinstance(self.kernel, str) and self.kernel == "precomputed"
+        )

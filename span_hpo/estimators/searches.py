@@ -1,0 +1,123 @@
+"""Search the hyperparameters of an estimator with Optuna, or as its user wants."""
+
+import sys
+import warnings
+from dataclasses import dataclass, fields
+from typing import Any
+
+from sklearn.utils import check_random_state
+
+from span_hpo.objective import SpanObjective
+from span_hpo.runtime import thread_count
+from span_hpo.search import wanted_trials
+from span_hpo.space import checked_params
+
+_LARGEST_SEED = 2**31 - 1  # upper limit of the seeds of samplers
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How an estimator searches; the fields are arguments of `SpanSVC`."""
+
+    n_trials: int | None
+    timeout: float | None
+    patience: int | None
+    sampler: Any
+    pruner: Any
+    budgets: Any
+    storage: Any
+    study_name: str | None
+    n_jobs: int
+    random_state: Any
+    progress_bar: bool | None
+    search: Any
+
+    @classmethod
+    def of(cls, estimator: Any) -> "SearchSettings":
+        """Return the settings that an estimator has as arguments of its constructor."""
+        return cls(**{field.name: getattr(estimator, field.name) for field in fields(cls)})
+
+
+def searched(settings: SearchSettings, objective: SpanObjective) -> tuple[dict[str, Any], Any]:
+    """Return hyperparameters, and the study of Optuna that has found them.
+
+    Nothing is searched if all hyperparameters are fixed. Ctrl-C ends a search with Optuna with a
+    warning, if there is a trial to return.
+
+    Parameters
+    ----------
+    settings
+        How to search.
+    objective
+        Objective that is minimised.
+
+    Returns
+    -------
+    The best hyperparameters, and the study or None if Optuna was not used.
+
+    Raises
+    ------
+    ValueError
+        If there are several metrics, or a setting is not valid.
+    ImportError
+        If Optuna is needed and not installed.
+    """
+    if not objective.space:
+        return {}, None
+    if len(objective.metrics) > 1:
+        names = tuple(metric.name for metric in objective.metrics)
+        raise ValueError(f"`metric` must be one metric for a search, got {names!r}.")
+    if settings.search is not None:
+        return checked_params(objective.space, settings.search(objective)), None
+    wanted_trials(settings.n_trials, settings.timeout)  # checked before a study is created
+    n_jobs = thread_count("n_jobs", settings.n_jobs)
+    try:
+        from span_hpo.integrations import optuna as adapter
+    except ModuleNotFoundError:
+        raise  # something else than Optuna is missing, for which the adapter has a message
+    except ImportError as error:
+        raise ImportError(
+            "A search needs Optuna: pip install 'span-hpo[optuna]'. It is not needed if all "
+            "hyperparameters are fixed, as in SpanSVC(RBF(gamma=0.1), UniformCost(1.0))."
+        ) from error
+    given = settings.budgets
+    budgets = None if given is None else objective.budget_rows(given)
+    study = adapter.new_study(
+        sampler=settings.sampler,
+        pruner=settings.pruner,
+        storage=settings.storage,
+        study_name=settings.study_name,
+        seed=sampler_seed(settings.random_state),
+    )
+    try:
+        adapter.search(
+            study,
+            objective,
+            n_trials=settings.n_trials,
+            budgets=budgets,
+            timeout=settings.timeout,
+            patience=settings.patience,
+            n_jobs=n_jobs,
+            progress_bar=bool(settings.progress_bar),
+            report=_print if settings.progress_bar is not False else None,
+        )
+    except KeyboardInterrupt:
+        done = len(adapter.finished_trials(study))
+        if not done:
+            raise
+        warnings.warn(
+            f"The search was interrupted after {done} trials. The model is that of the best trial "
+            "so far.",
+            stacklevel=3,
+        )
+    return adapter.params_of(adapter.best_trial(study), objective), study
+
+
+def sampler_seed(random_state: Any) -> int:
+    """Return the seed of a sampler that follows from a `random_state` of scikit-learn."""
+    return int(check_random_state(random_state).randint(_LARGEST_SEED))
+
+
+def _print(line: str) -> None:
+    """Print a line on standard error, as Optuna does with its progress bar."""
+    sys.stderr.write(f"SpanSVC: {line}\n")
