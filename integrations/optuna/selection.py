@@ -1,6 +1,7 @@
 """Select the best trial of a study, fit its model, and judge the choice."""
 
 import copy
+from collections.abc import Callable
 
 from optuna import Study
 from optuna.study import StudyDirection
@@ -74,7 +75,12 @@ def best_model(study: Study, objective: SpanObjective) -> SVC:
 
 
 def honest_estimate(
-    study: Study, objective: SpanObjective, *, level: float = LEVEL, seed: int = 0
+    study: Study,
+    objective: SpanObjective,
+    *,
+    level: float = LEVEL,
+    seed: int = 0,
+    report: Callable[[str], None] | None = None,
 ) -> HonestEstimate:
     """Return an estimate of the loss of the best trial that is corrected for its choice.
 
@@ -93,6 +99,9 @@ def honest_estimate(
         Share of the intervals that are meant to hold the expected loss.
     seed
         Random seed of the bootstrap samples.
+    report
+        Function that is called with a line if it takes long to evaluate trials again. By default,
+        the logger ``span_hpo.selection`` gets it.
 
     Returns
     -------
@@ -129,7 +138,7 @@ def honest_estimate(
         )
     points = [params_of(trial, objective) for trial in trials]
     ranks = [_rank(trial) for trial in trials]
-    return honest_estimate_of(objective, points, ranks, level=level, seed=seed)
+    return honest_estimate_of(objective, points, ranks, level=level, seed=seed, report=report)
 
 
 def _candidates(study: Study) -> list[FrozenTrial]:

@@ -1,5 +1,6 @@
 """Select the best result of a run, fit its model, and judge the choice."""
 
+from collections.abc import Callable
 from typing import Any
 
 from ray import tune
@@ -99,7 +100,12 @@ def best_model(results: tune.ResultGrid, objective: SpanObjective) -> SVC:
 
 
 def honest_estimate(
-    results: tune.ResultGrid, objective: SpanObjective, *, level: float = LEVEL, seed: int = 0
+    results: tune.ResultGrid,
+    objective: SpanObjective,
+    *,
+    level: float = LEVEL,
+    seed: int = 0,
+    report: Callable[[str], None] | None = None,
 ) -> HonestEstimate:
     """Return an estimate of the loss of `best_result` that is corrected for its choice.
 
@@ -116,6 +122,9 @@ def honest_estimate(
         Share of the intervals that are meant to hold the expected loss.
     seed
         Random seed of the bootstrap samples.
+    report
+        Function that is called with a line if it takes long to evaluate trials again. By default,
+        the logger ``span_hpo.selection`` gets it.
 
     Raises
     ------
@@ -133,7 +142,8 @@ def honest_estimate(
     check_is_mean(objective)
     found = _on_all_rows(results, objective)
     points = [params_of(result, objective) for result in found]
-    return honest_estimate_of(objective, points, list(map(_rank, found)), level=level, seed=seed)
+    ranks = [_rank(result) for result in found]
+    return honest_estimate_of(objective, points, ranks, level=level, seed=seed, report=report)
 
 
 def _on_all_rows(results: tune.ResultGrid, objective: SpanObjective) -> list[tune.Result]:

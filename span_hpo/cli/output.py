@@ -49,7 +49,8 @@ def print_tuned(result: dict[str, Any], places: str) -> None:
     is_searched = result["storage"] is not None
     inside = result["scale_inside"] and result["scaling_rows"] > 0
     searched = f" by method {result['loo_method']}" if is_searched else ""
-    lines = {
+    lines = {"honest": _shown_honest(result)} if is_searched else {}
+    lines |= {
         "rows": _shown_shape(result),
         "scaling": _shown_scaling(result),
         "trials": f"{result['trials']} in {result['seconds']:.1f} s" + _shown_end(result),
@@ -153,6 +154,17 @@ def _shown_scaling(result: dict[str, Any]) -> str:
     if count and result.get("scale_inside"):
         text += f"; {counted(count, 'refit')} with a scaling of the other rows"
     return text
+
+
+def _shown_honest(result: dict[str, Any]) -> str:
+    """Return the honest estimate with its interval, or why there is none."""
+    name, note = loss_name(result["metric"]), result["honest_note"]
+    if result["honest_error"] is None:
+        return str(note)
+    low, high = result["honest_interval"]
+    text = f"{name} = {result['honest_error']:.4f}, corrected for the search"
+    text += f" (90 % interval: {low:.4f} to {high:.4f})"
+    return f"{text}; {note}" if note else text
 
 
 def _shown_end(result: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ from span_hpo.estimators import SpanSVC
 from span_hpo.io import Predictor, Samples
 from span_hpo.objective import Evaluation
 from span_hpo.runtime import Array, FloatArray, IndexArray
+from span_hpo.selection import FEW_TRIALS, HonestEstimate
 from span_hpo.solver import is_wrong
 
 
@@ -78,6 +79,7 @@ def tuned_result(
     """
     was_searched = bool(model.objective_.space)
     return {
+        **(honest_figures(engine.honest) if was_searched else {}),
         "file": str(file),
         **shape_of(samples),
         **scaling_of_rows(model.objective_.scaling, model.scale_rows_, len(samples.y)),
@@ -106,6 +108,18 @@ def tuned_result(
         "model": str(saved.json),
         "libsvm": str(saved.libsvm),
         "storage": engine.place if was_searched else None,
+    }
+
+
+def honest_figures(honest: HonestEstimate | str) -> dict[str, Any]:
+    """Return the honest estimate and its interval, or why there is none."""
+    if isinstance(honest, str):
+        return {"honest_error": None, "honest_interval": None, "honest_note": honest}
+    few = f"pessimistic, because there are fewer than {FEW_TRIALS} trials"
+    return {
+        "honest_error": honest.error,
+        "honest_interval": list(honest.interval),
+        "honest_note": few if honest.is_pessimistic else "",
     }
 
 

@@ -16,6 +16,7 @@ from span_hpo.cli.output import print_note
 from span_hpo.estimators import sampler_seed
 from span_hpo.objective import SpanObjective
 from span_hpo.runtime import ArgumentError
+from span_hpo.selection import HonestEstimate
 
 
 class Engine(Protocol):
@@ -29,11 +30,15 @@ class Engine(Protocol):
         Path or URL of the storage that keeps the trials.
     in_folder
         Whether the storage is a folder.
+    honest
+        Honest estimate of the loss of the chosen hyperparameters, once they are chosen; a text that
+        says why if there is none.
     """
 
     settings: SearchSettings
     place: str
     in_folder: ClassVar[bool]
+    honest: HonestEstimate | str
 
     def prepare(self) -> None:
         """Raise if the search cannot begin.
@@ -80,6 +85,7 @@ class OptunaEngine:
     name: str
     place: str
     progress_bar: bool
+    honest: HonestEstimate | str = field(default="", init=False)
     _replaces: bool = field(default=False, init=False)
     _study: Any = field(default=None, init=False)
 
@@ -129,6 +135,9 @@ class OptunaEngine:
                 )
             if was_interrupted():
                 raise KeyboardInterrupt
+            self.honest = _why_not_honest(objective, budgets) or adapter.honest_estimate(
+                study, objective, report=print_note
+            )
         except adapter.storage_errors() as error:
             raise OSError(
                 errno.EIO, f"the storage has failed ({_reason(error)})", self.place
@@ -152,7 +161,7 @@ class OptunaEngine:
             return False
         return bool(self._adapter().has_settled(self._study, patience))
 
-    def _checked_budgets(self, objective: SpanObjective) -> Sequence[float] | None:
+    def _checked_budgets(self, objective: SpanObjective) -> Sequence[int] | None:
         """Return the budgets in rows, or raise before a study is created or deleted."""
         given = self.settings.budgets
         return None if given is None else objective.budget_rows(given)
@@ -172,6 +181,7 @@ class RayEngine:
     name: str
     place: str
     progress_bar: bool
+    honest: HonestEstimate | str = field(default="", init=False)
     _replaces: bool = field(default=False, init=False)
     _done: int = field(default=0, init=False)
     _stopper: Any = field(default=None, init=False)
@@ -203,6 +213,9 @@ class RayEngine:
                 self._done = len(adapter.finished_results(results))
                 raise KeyboardInterrupt
             self._done = len(adapter.finished_results(results) if self.settled() else results)
+            self.honest = _why_not_honest(objective) or adapter.honest_estimate(
+                results, objective, report=print_note
+            )
             params: dict[str, Any] = adapter.params_of(
                 adapter.best_result(results, objective), objective
             )
@@ -281,6 +294,16 @@ def resume_hint(engine: Engine) -> Iterator[None]:
             raise
         reason = f"{error.strerror.removesuffix('.')}. {kept}"
         raise OSError(error.errno, reason, error.filename) from error
+
+
+def _why_not_honest(objective: SpanObjective, budgets: Sequence[int] | None = None) -> str:
+    """Return why a search has no honest estimate; an empty text if it has one."""
+    metric = objective.metrics[0]
+    if not metric.is_mean:
+        return f"none, because {metric.name} is not a mean of losses of the rows"
+    if budgets is not None and budgets[-1] < len(objective.data):
+        return f"none, because no trial uses all {len(objective.data)} rows"
+    return ""
 
 
 def _kept(engine: Engine) -> str:

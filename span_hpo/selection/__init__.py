@@ -5,6 +5,7 @@ The decision values at which predictions switch are also chosen here.
 
 from span_hpo.selection.bootstrap import binomial_interval, bootstrap_counts
 from span_hpo.selection.honest import (
+    FEW_TRIALS,
     LEVEL,
     HonestEstimate,
     chosen_trials,
@@ -28,6 +29,7 @@ from span_hpo.selection.trials import check_is_mean, honest_estimate_of
 
 __all__ = [
     "COUNTED",
+    "FEW_TRIALS",
     "LEVEL",
     "PATIENCE",
     "UNMOVED",

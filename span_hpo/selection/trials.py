@@ -1,15 +1,20 @@
 """The honest estimate of the trials of a search."""
 
-from collections.abc import Sequence
+import logging
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from span_hpo.metrics import SMOOTH_ERROR
-from span_hpo.objective import MOST_TRIALS, SpanObjective
+from span_hpo.objective import MOST_TRIALS, SpanObjective, TrialRows
 from span_hpo.selection.honest import LEVEL, HonestEstimate, honest_estimate
 from span_hpo.selection.tables import LossTable
 from span_hpo.space import Params
+
+_logger = logging.getLogger("span_hpo.selection")
+_WORTH_A_LINE = 10.0  # seconds of evaluations that are reported before they are made
 
 
 def honest_estimate_of(
@@ -19,6 +24,7 @@ def honest_estimate_of(
     *,
     level: float = LEVEL,
     seed: int = 0,
+    report: Callable[[str], None] | None = None,
 ) -> HonestEstimate:
     """Return the honest estimate for the best of some points.
 
@@ -36,6 +42,9 @@ def honest_estimate_of(
         Share of the intervals that are meant to hold the expected loss.
     seed
         Random seed of the bootstrap samples.
+    report
+        Function that is called with a line if many points have to be computed again. By default,
+        the logger ``span_hpo.selection`` gets it.
 
     Raises
     ------
@@ -56,7 +65,7 @@ def honest_estimate_of(
     if len(points) == 0:
         raise ValueError("`points` must hold at least one trial on all rows, got none.")
     best = sorted(range(len(points)), key=lambda number: (*ranks[number], number))[:MOST_TRIALS]
-    trials = [objective.row_losses(points[number]) for number in sorted(best)]
+    trials = _row_losses(objective, [points[number] for number in sorted(best)], report)
     y, metric = objective.data.y, objective.metrics[0]
     estimate = honest_estimate(
         LossTable([trial.losses for trial in trials], metric.strata(y)),
@@ -69,6 +78,27 @@ def honest_estimate_of(
         loss_name=metric.name,
     )
     return replace(estimate, n_trials=len(points))
+
+
+def _row_losses(
+    objective: SpanObjective, points: Sequence[Params], report: Callable[[str], None] | None
+) -> list[TrialRows]:
+    """Return the row losses of all points, and report if it takes long to compute them again."""
+    missing = sum(point not in objective.kept_rows for point in points)
+    found: list[TrialRows] = []
+    start = time.perf_counter()
+    for point in points:
+        is_first = point not in objective.kept_rows and missing > 0
+        found.append(objective.row_losses(point))
+        if is_first:
+            seconds = missing * (time.perf_counter() - start)
+            if seconds > _WORTH_A_LINE:
+                (report or _logger.info)(
+                    f"The honest estimate evaluates {missing} trials of other processes again, "
+                    f"which takes about {seconds:.0f} s."
+                )
+            missing = 0
+    return found
 
 
 def check_is_mean(objective: SpanObjective) -> None:

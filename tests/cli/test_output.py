@@ -16,6 +16,14 @@ def test_what_tune_prints(tmp_path):
         *("--trials", 8, "--seed", 1, "--out", "kept.json"),
         folder=tmp_path,
     )
+    honest = re.match(
+        r"honest +error = (0\.\d+), corrected for the search "
+        r"\(90 % interval: (0\.\d+) to (0\.\d+)\)"
+        "; pessimistic, because there are fewer than 20 trials\n",
+        printed,
+    )
+    low, error, high = (float(honest[group]) for group in (2, 1, 3))
+    assert low < error < high
     low, high = (
         float(text) for text in re.search(r"between ([\d.]+) and ([\d.]+)", printed).groups()
     )
@@ -113,6 +121,7 @@ def test_only_a_selected_loss_is_called_optimistic(tmp_path):
     assert "(optimistic, because it was selected)" in searched
     fixed = run(*command, "--C", 1, "--gamma", 1, "--force", folder=tmp_path)
     assert "optimistic" not in fixed
+    assert "honest" not in fixed
     assert "nothing was searched" in fixed
 
 

@@ -1,3 +1,7 @@
+import itertools
+import pickle
+import time
+
 import numpy as np
 import pytest
 
@@ -85,3 +89,19 @@ def test_the_best_of_very_many_points_count():
     )
     assert all_of_them.error == some.error
     assert (all_of_them.n_trials, some.n_trials) == (MOST_TRIALS + 60, MOST_TRIALS)
+
+
+def test_long_computations_are_reported(monkeypatch):
+    """What takes long to evaluate again is said once; what is kept takes no time."""
+    objective, points, ranks = searched(5)
+    lines = []
+    honest_estimate_of(objective, points, ranks, report=lines.append)
+    seconds = itertools.count(0.0, 20.0)  # every look at the clock comes 20 seconds after the last
+    monkeypatch.setattr(time, "perf_counter", lambda: next(seconds))
+    again = pickle.loads(pickle.dumps(objective))
+    again(points[3])
+    honest_estimate_of(objective, points, ranks, report=lines.append)
+    assert not lines
+    honest_estimate_of(again, points, ranks, report=lines.append)
+    (line,) = lines
+    assert line.startswith("The honest estimate evaluates 4 trials of other processes again, ")

@@ -319,6 +319,8 @@ def test_command_line(tmp_path):
     assert "exists already" in tune_rows(*command, code=2)
     again = tune_rows(*command, "--resume")
     assert again["best_params"] == by_ray["best_params"]
+    low, high = by_ray["honest_interval"]
+    assert low < again["honest_error"] == by_ray["honest_error"] < high
     assert "metrics was ['error'], got ['auc']" in tune_rows(
         *command, "--resume", "--metric", "auc", code=2
     )
