@@ -18,6 +18,7 @@ from benchmarks.peers import calibration, grids, peers
 from benchmarks.robustness import chaos, mutations, one_answer, truth
 from benchmarks.search import (
     cluster,
+    honesty,
     loo_methods,
     nodes,
     overhead,
@@ -78,6 +79,8 @@ TABLES = {
         "loo methods": loo_methods.table,
         "users": users.table,
         "thresholds": thresholds.table,
+        "honesty": honesty.table,
+        "honesty time": honesty.time_table,
     },
     "docs/theory.md": {"one answer": one_answer.table, "truth": truth.table},
     "docs/command_line.md": {"mutations": mutations.table},

@@ -10,7 +10,12 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 
 from span_hpo import SpanObjective
-from span_hpo.integrations.optuna import OptunaObjective, best_model, best_trial
+from span_hpo.integrations.optuna import (
+    OptunaObjective,
+    best_model,
+    best_trial,
+    honest_estimate,
+)
 
 X, digits = load_digits(return_X_y=True)
 y = np.where(digits % 2, "odd", "even")
@@ -24,8 +29,9 @@ study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0))
 study.optimize(OptunaObjective(objective), n_trials=60)  # one fit per trial: no folds, no noise
 model = best_model(study, objective)  # a fitted scikit-learn SVC
 
-best = best_trial(study)
+best, honest = best_trial(study), honest_estimate(study, objective)
 print("best parameters:", {name: round(value, 4) for name, value in best.params.items()})
 print(f"leave-one-out error   {best.value:.4f} (optimistic, because it was selected)")
+print(f"honest estimate       {honest.error:.4f} (corrected for the selection)")
 print(f"test accuracy, tuned  {model.score(X_test, y_test):.4f}")
 print(f"test accuracy, SVC()  {SVC().fit(X_train, y_train).score(X_test, y_test):.4f}")

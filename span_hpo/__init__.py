@@ -8,8 +8,8 @@ import logging as _logging
 
 from span_hpo import bounds
 from span_hpo.data import Dataset
-from span_hpo.errors import ScalingWarning, SolverError
-from span_hpo.estimators import SpanSVC
+from span_hpo.errors import LeakWarning, ScalingWarning, SolverError
+from span_hpo.estimators import AllRows, LooSVC, SpanSVC, loo_scorer
 from span_hpo.io import EnsemblePredictor, Predictor, Scaling
 from span_hpo.kernels import RBF, FunctionKernel, Laplacian, Linear, Polynomial, Precomputed
 from span_hpo.loo import (
@@ -43,6 +43,7 @@ _blas_libraries()
 
 __all__ = [
     "RBF",
+    "AllRows",
     "Choice",
     "ClassCosts",
     "CrossValidation",
@@ -55,8 +56,10 @@ __all__ = [
     "ImbalanceCost",
     "Int",
     "Laplacian",
+    "LeakWarning",
     "LeaveOneOut",
     "Linear",
+    "LooSVC",
     "Polynomial",
     "PowerScore",
     "Precomputed",
@@ -74,6 +77,7 @@ __all__ = [
     "box_squared_spans",
     "free_squared_spans",
     "leave_one_out",
+    "loo_scorer",
     "solve",
     "span_exists",
 ]

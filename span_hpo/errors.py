@@ -1,4 +1,4 @@
-"""The exception that reports numerical failures, and the warning about leaking scalings.
+"""The exception that reports numerical failures, and the warnings about leaks.
 
 Wrong input raises the built-in ``ValueError`` or ``TypeError``. A fit, a quadratic program or a
 kernel matrix that cannot be computed raises `SolverError`:
@@ -6,9 +6,11 @@ kernel matrix that cannot be computed raises `SolverError`:
     RuntimeError
     └── SolverError
 
-A leave-one-out error that may be too low because of the scaling issues `ScalingWarning`:
+A leave-one-out error that may be too low issues `ScalingWarning` if the scaling is the reason, and
+`LeakWarning` if features depend on the labels of the rows:
 
     UserWarning
+    ├── LeakWarning
     └── ScalingWarning
 """
 
@@ -28,7 +30,7 @@ class SolverError(RuntimeError):
 
 
 class ScalingWarning(UserWarning):
-    """The rows that are left out have taken part in the scaling, or it takes many fits to avoid it.
+    """Rows that are left out have taken part in the scaling, or avoiding this takes many fits.
 
     Examples
     --------
@@ -40,4 +42,25 @@ class ScalingWarning(UserWarning):
     ...     model = model.fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
     >>> str(caught[0].message).partition(".")[0]
     '2 of 4 rows (50 %) alone define the minimum or maximum of a feature'
+    """
+
+
+class LeakWarning(UserWarning):
+    """A transformer has seen the labels of the rows that are left out, so that errors are too low.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from span_hpo import LeakWarning, LooSVC, loo_scorer
+    >>> rng, y = np.random.default_rng(0), np.arange(60) % 2
+    >>> noise = rng.normal(size=(60, 3000))
+    >>> pipeline = make_pipeline(SelectKBest(k=20), LooSVC()).fit(noise, y)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always", LeakWarning)
+    ...     error = -loo_scorer("error")(pipeline, noise, y)
+    >>> error < 0.2, caught[0].category.__name__
+    (True, 'LeakWarning')
     """

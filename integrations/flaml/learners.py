@@ -7,8 +7,17 @@ import flaml
 import numpy as np
 from flaml.automl.ml import sklearn_metric_loss_score
 from flaml.automl.model import SKLearnEstimator
+from scipy.sparse import issparse
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
 
-from span_hpo.estimators import LEARNER_SPACE, LEARNER_START, SpanSVC, learner, loo_loss
+from span_hpo.estimators import (
+    LEARNER_SPACE,
+    LEARNER_START,
+    LooSVC,
+    learner_arguments,
+    loo_loss,
+)
 from span_hpo.space import Float
 
 # FLAML's names of the losses, for two classes and for more.
@@ -23,10 +32,11 @@ _THEIRS = {
 class SpanLearner(SKLearnEstimator):  # type: ignore[misc]  # FLAML has no types
     """Weighted SVM as a learner of FLAML, for ``automl.add_learner("span", SpanLearner)``.
 
-    A configuration is one fit of a `SpanSVC` with an RBF kernel. FLAML searches `C`, the `width`
-    (gamma times the median squared distance of the rows) and the `balance` of the classes: a row of
-    class c costs ``C (l / (k l_c))^balance``, where l_c of the l rows are in class c, and k is the
-    number of classes.
+    A configuration is one fit of a `LooSVC` with an RBF kernel, to features that are scaled to
+    [0, 1] if they are dense. FLAML searches `C`, the `width` (gamma times the median squared
+    distance of the rows) and the `balance` of the classes: a row of class c costs
+    ``C (l / (k l_c))^balance``, where l_c of the l rows are in class c, and k is the number of
+    classes.
 
     Examples
     --------
@@ -45,7 +55,7 @@ class SpanLearner(SKLearnEstimator):  # type: ignore[misc]  # FLAML has no types
 
     def __init__(self, task: Any = "binary", n_jobs: int | None = None, **config: Any) -> None:
         super().__init__(task, **config)
-        self.estimator_class = SpanSVC
+        self.estimator_class = LooSVC
 
     @classmethod
     def search_space(cls, data_size: Any, task: Any, **params: Any) -> dict[str, Any]:
@@ -83,13 +93,17 @@ class SpanLearner(SKLearnEstimator):  # type: ignore[misc]  # FLAML has no types
         Seconds that the fit has taken.
         """
         start = time.perf_counter()
-        model = learner(
-            **{name: self.params.get(name, LEARNER_START[name]) for name in LEARNER_SPACE}
-        )
-        features = self._preprocess(X_train)
-        self._model = model.fit(
-            features, np.asarray(y_train), sample_weight=fit_arguments.get("sample_weight")
-        )
+        X, y = self._preprocess(X_train), np.asarray(y_train)
+        weight = fit_arguments.get("sample_weight")
+        if weight is not None:  # rows of weight 0 must not take part in the scaling either
+            kept = np.flatnonzero(weight)
+            X = X.iloc[kept] if hasattr(X, "iloc") else X[kept]
+            y, weight = y[kept], np.asarray(weight)[kept]
+        scaler = FunctionTransformer(accept_sparse=True) if issparse(X) else MinMaxScaler()
+        given = {name: self.params.get(name, LEARNER_START[name]) for name in LEARNER_SPACE}
+        arguments = learner_arguments(scaler.fit_transform(X), y, **given)
+        model = make_pipeline(scaler, LooSVC(**arguments, loo_method="span"))
+        self._model = model.fit(X, y, loosvc__sample_weight=weight)
         return time.perf_counter() - start
 
 

@@ -1,6 +1,7 @@
 """Select the best trial of a study, fit its model, and judge the choice."""
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 from optuna import Study
@@ -82,7 +83,13 @@ def best_model(study: Study, objective: SpanObjective) -> SVC:
 
 
 def honest_estimate(
-    study: Study, objective: SpanObjective, *, level: float = LEVEL, seed: int = 0
+    study: Study,
+    objective: SpanObjective,
+    *,
+    level: float = LEVEL,
+    seed: int = 0,
+    ensemble: bool = False,
+    report: Callable[[str], None] | None = None,
 ) -> HonestEstimate:
     """Return an estimate of the loss of the best trial that is corrected for its choice.
 
@@ -101,6 +108,11 @@ def honest_estimate(
         Share of the intervals that are meant to hold the expected loss.
     seed
         Random seed of the bootstrap samples.
+    ensemble
+        Estimate the loss of `best_ensemble`. All trials are then evaluated again.
+    report
+        Function that is called with a line if it takes long to evaluate trials again. By default,
+        the logger ``span_hpo.selection`` gets it.
 
     Returns
     -------
@@ -125,11 +137,13 @@ def honest_estimate(
     True
     """
     objective = as_objective(objective)
-    check_is_mean(objective)
+    check_is_mean(objective, ensemble=ensemble)
     trials = _on_all_rows(study, objective)
     points = [params_of(trial, objective) for trial in trials]
     ranks = [_rank(trial) for trial in trials]
-    return honest_estimate_of(objective, points, ranks, level=level, seed=seed)
+    return honest_estimate_of(
+        objective, points, ranks, level=level, seed=seed, ensemble=ensemble, report=report
+    )
 
 
 def ranked_params(

@@ -1,5 +1,6 @@
 """Select the best result of a run, fit its model, and judge the choice."""
 
+from collections.abc import Callable
 from typing import Any
 
 from ray import tune
@@ -106,7 +107,13 @@ def best_model(results: tune.ResultGrid, objective: SpanObjective) -> SVC:
 
 
 def honest_estimate(
-    results: tune.ResultGrid, objective: SpanObjective, *, level: float = LEVEL, seed: int = 0
+    results: tune.ResultGrid,
+    objective: SpanObjective,
+    *,
+    level: float = LEVEL,
+    seed: int = 0,
+    ensemble: bool = False,
+    report: Callable[[str], None] | None = None,
 ) -> HonestEstimate:
     """Return an estimate of the loss of `best_result` that is corrected for its choice.
 
@@ -123,6 +130,11 @@ def honest_estimate(
         Share of the intervals that are meant to hold the expected loss.
     seed
         Random seed of the bootstrap samples.
+    ensemble
+        Estimate the loss of `best_ensemble`.
+    report
+        Function that is called with a line if it takes long to evaluate trials again. By default,
+        the logger ``span_hpo.selection`` gets it.
 
     Raises
     ------
@@ -137,10 +149,13 @@ def honest_estimate(
     >>> results = tuner(objective, num_samples=64).fit()  # doctest: +SKIP
     >>> honest_estimate(results, objective).interval  # doctest: +SKIP
     """
-    check_is_mean(objective)
+    check_is_mean(objective, ensemble=ensemble)
     found = _on_all_rows(results, objective)
     points = [params_of(result, objective) for result in found]
-    return honest_estimate_of(objective, points, list(map(_rank, found)), level=level, seed=seed)
+    ranks = [_rank(result) for result in found]
+    return honest_estimate_of(
+        objective, points, ranks, level=level, seed=seed, ensemble=ensemble, report=report
+    )
 
 
 def ranked_params(

@@ -122,7 +122,10 @@ def _check_storage(engine: Engine, others: list[Path]) -> None:
     if "://" not in engine.place:
         check_outputs([Path(engine.place)], others, may_replace=True, folders=engine.in_folder)
     if engine.settings.resume and engine.in_folder:
-        print_note("a resumed run of Ray keeps its number of trials, its search and its scheduler.")
+        print_note(
+            "a resumed run of Ray keeps its number of trials, its search, its scheduler and its "
+            "patience."
+        )
     engine.prepare()
 
 

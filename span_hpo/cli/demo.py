@@ -13,6 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import MinMaxScaler
 
 from span_hpo.objective import SpanObjective
+from span_hpo.selection import HonestEstimate
 
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _T = TypeVar("_T")
@@ -44,7 +45,13 @@ def run_demo(picture: Path | None, *, trials: int = 150, progress_bar: bool = Tr
     study = _search(adapter, objective, trials, progress_bar)
     finished = adapter.finished_trials(study)
     best = adapter.best_trial(study)
-    _compare_estimates(objective, adapter.params_of(best, objective), test_error, progress_bar)
+    _compare_estimates(
+        objective,
+        adapter.params_of(best, objective),
+        lambda: adapter.honest_estimate(study, objective),
+        test_error,
+        progress_bar,
+    )
     test_errors = np.array(
         [
             test_error(adapter.params_of(trial, objective))
@@ -103,11 +110,13 @@ def _search(adapter: Any, objective: SpanObjective, trials: int, progress_bar: b
 def _compare_estimates(
     objective: SpanObjective,
     params: dict[str, Any],
+    honest: Callable[[], HonestEstimate],
     test_error: Callable[[dict[str, Any]], float],
     progress_bar: bool,
 ) -> None:
     """Print the error of one model by several methods, and the seconds that each method takes."""
     methods: dict[str, Callable[[], float]] = {
+        "honest, corrected for the search, no fit": lambda: honest().error,
         "span-rule, one fit (optimistic: selected)": lambda: objective(params),
         "exact leave-one-out, proven from one fit": lambda: (
             objective.evaluate(params, loo_method="exact").loss
@@ -126,6 +135,8 @@ def _compare_estimates(
     click.echo(f"\n{selected:43}{'error':>8}{'seconds':>10}")
     for title, error, seconds in results:
         click.echo(f"{title:43}{error:8.4f}{seconds:10.4f}")
+    low, high = honest().interval
+    click.echo(f"The 90 % interval of the honest estimate is {low:.4f} to {high:.4f}.")
 
 
 def _with_progress(items: Sequence[_T], label: str, show: bool) -> Iterator[_T]:

@@ -95,6 +95,7 @@ class SearchSettings:
     loo_method: str
     trials: int
     timeout: float | None
+    patience: int | None
     sampler: str
     pruner: str | None
     budgets: tuple[float, ...] | None
@@ -353,6 +354,13 @@ search_options = gathered(
         metavar="SECONDS",
         callback=_positive,
         help="End the search after this many seconds; the first trial is always finished.",
+    ),
+    click.option(
+        "--patience",
+        type=int,
+        callback=at_least(1),
+        help="End the search when so many finished trials have brought no lower loss, such as 40.  "
+        "[default: no such end]",
     ),
     click.option(
         "--sampler",

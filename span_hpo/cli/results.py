@@ -11,6 +11,7 @@ from span_hpo.estimators import SpanSVC
 from span_hpo.io import EnsemblePredictor, Predictor, Samples
 from span_hpo.objective import Evaluation
 from span_hpo.runtime import Array, FloatArray, IndexArray
+from span_hpo.selection import FEW_TRIALS, HonestEstimate
 from span_hpo.solver import is_wrong
 
 
@@ -78,6 +79,7 @@ def tuned_result(
     """
     was_searched = bool(model.objective_.space)
     return {
+        **(honest_figures(engine.honest) if was_searched else {}),
         "file": str(file),
         **shape_of(samples),
         **scaling_of_rows(model.objective_.scaling, model.scale_rows_, len(samples.y)),
@@ -85,6 +87,8 @@ def tuned_result(
         "metric": model.metric,
         "loo_method": model.loo_method_,
         "trials": engine.finished() if was_searched else 0,
+        "settled": was_searched and engine.settled(),
+        "patience": engine.settings.patience,
         "best_params": model.best_params_,
         "legend": model.objective_.legend,
         "best_loss": model.best_loss_,
@@ -112,6 +116,18 @@ def _members(model: SpanSVC) -> list[dict[str, Any]]:
     """Return the weight and the hyperparameters of each member of an ensemble."""
     pairs = zip(model.weights_.tolist(), model.members_params_, strict=True)
     return [{"weight": weight, "params": params} for weight, params in pairs]
+
+
+def honest_figures(honest: HonestEstimate | str) -> dict[str, Any]:
+    """Return the honest estimate and its interval, or why there is none."""
+    if isinstance(honest, str):
+        return {"honest_error": None, "honest_interval": None, "honest_note": honest}
+    few = f"pessimistic, because there are fewer than {FEW_TRIALS} trials"
+    return {
+        "honest_error": honest.error,
+        "honest_interval": list(honest.interval),
+        "honest_note": few if honest.is_pessimistic else "",
+    }
 
 
 def prediction_columns(

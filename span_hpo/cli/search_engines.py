@@ -16,7 +16,7 @@ from span_hpo.cli.output import print_note
 from span_hpo.estimators import sampler_seed
 from span_hpo.objective import SpanObjective
 from span_hpo.runtime import ArgumentError
-from span_hpo.selection import MOST_CANDIDATES
+from span_hpo.selection import ENSEMBLE_LOSSES, MOST_CANDIDATES, HonestEstimate
 
 
 class Engine(Protocol):
@@ -30,11 +30,15 @@ class Engine(Protocol):
         Path or URL of the storage that keeps the trials.
     in_folder
         Whether the storage is a folder.
+    honest
+        Honest estimate of the loss of the chosen hyperparameters, once they are chosen; a text that
+        says why if there is none.
     """
 
     settings: SearchSettings
     place: str
     in_folder: ClassVar[bool]
+    honest: HonestEstimate | str
 
     def prepare(self) -> None:
         """Raise if the search cannot begin.
@@ -51,6 +55,9 @@ class Engine(Protocol):
 
     def finished(self) -> int:
         """Return the number of trials that have finished so far."""
+
+    def settled(self) -> bool:
+        """Return whether the last finished trials have brought no lower loss, so that it ended."""
 
 
 def engine_of(settings: SearchSettings, model: Path, *, progress_bar: bool) -> Engine:
@@ -81,6 +88,7 @@ class OptunaEngine:
     name: str
     place: str
     progress_bar: bool
+    honest: HonestEstimate | str = field(default="", init=False)
     _replaces: bool = field(default=False, init=False)
     _study: Any = field(default=None, init=False)
 
@@ -103,19 +111,19 @@ class OptunaEngine:
 
     def chosen(self, objective: SpanObjective) -> dict[str, Any]:
         """Run the trials and return the hyperparameters of the best one."""
-        adapter, study = self._adapter(), self._searched(objective)
+        adapter, study = self._adapter(), self._searched(objective, ensemble=False)
         params: dict[str, Any] = adapter.params_of(adapter.best_trial(study), objective)
         return params
 
     def candidates(self, objective: SpanObjective) -> list[dict[str, Any]]:
         """Run the trials and return the hyperparameters of the best ones, best first."""
-        study = self._searched(objective)
+        study = self._searched(objective, ensemble=True)
         points: list[dict[str, Any]] = self._adapter().ranked_params(
             study, objective, MOST_CANDIDATES
         )
         return points
 
-    def _searched(self, objective: SpanObjective) -> Any:
+    def _searched(self, objective: SpanObjective, *, ensemble: bool) -> Any:
         """Run the trials and return their study."""
         adapter = self._adapter()
         budgets = self._checked_budgets(objective)
@@ -136,6 +144,7 @@ class OptunaEngine:
                     n_trials=self.settings.trials,
                     budgets=budgets,
                     timeout=self.settings.timeout,
+                    patience=self.settings.patience,
                     n_jobs=self.settings.jobs or 1,
                     until=was_interrupted,
                     progress_bar=self.progress_bar,
@@ -143,6 +152,10 @@ class OptunaEngine:
                 )
             if was_interrupted():
                 raise KeyboardInterrupt
+            why_not = _why_not_honest(objective, budgets, ensemble=ensemble)
+            self.honest = why_not or adapter.honest_estimate(
+                study, objective, ensemble=ensemble, report=print_note
+            )
         except adapter.storage_errors() as error:
             raise OSError(
                 errno.EIO, f"the storage has failed ({_reason(error)})", self.place
@@ -158,7 +171,14 @@ class OptunaEngine:
         except (OSError, *self._adapter().storage_errors()):  # the storage does not answer any more
             return 0
 
-    def _checked_budgets(self, objective: SpanObjective) -> Sequence[float] | None:
+    def settled(self) -> bool:
+        """Return whether the last finished trials have brought no lower loss, so that it ended."""
+        patience = self.settings.patience
+        if self._study is None or patience is None:
+            return False
+        return bool(self._adapter().has_settled(self._study, patience))
+
+    def _checked_budgets(self, objective: SpanObjective) -> Sequence[int] | None:
         """Return the budgets in rows, or raise before a study is created or deleted."""
         given = self.settings.budgets
         return None if given is None else objective.budget_rows(given)
@@ -178,8 +198,10 @@ class RayEngine:
     name: str
     place: str
     progress_bar: bool
+    honest: HonestEstimate | str = field(default="", init=False)
     _replaces: bool = field(default=False, init=False)
     _done: int = field(default=0, init=False)
+    _stopper: Any = field(default=None, init=False)
 
     def prepare(self) -> None:
         """Raise if there is no run to resume, or one that would be replaced unasked."""
@@ -195,7 +217,7 @@ class RayEngine:
 
     def chosen(self, objective: SpanObjective) -> dict[str, Any]:
         """Run the trials and return the hyperparameters of the best one."""
-        adapter, results = self._adapter(), self._searched(objective)
+        adapter, results = self._adapter(), self._searched(objective, ensemble=False)
         params: dict[str, Any] = adapter.params_of(
             adapter.best_result(results, objective), objective
         )
@@ -203,13 +225,13 @@ class RayEngine:
 
     def candidates(self, objective: SpanObjective) -> list[dict[str, Any]]:
         """Run the trials and return the hyperparameters of the best ones, best first."""
-        results = self._searched(objective)
+        results = self._searched(objective, ensemble=True)
         points: list[dict[str, Any]] = self._adapter().ranked_params(
             results, objective, MOST_CANDIDATES
         )
         return points
 
-    def _searched(self, objective: SpanObjective) -> Any:
+    def _searched(self, objective: SpanObjective, *, ensemble: bool) -> Any:
         """Run the trials and return their results."""
         adapter = self._adapter()
         # The output of Ray is not part of the result.
@@ -223,12 +245,19 @@ class RayEngine:
             if was_interrupted():
                 self._done = len(adapter.finished_results(results))
                 raise KeyboardInterrupt
-            self._done = len(results)
+            self._done = len(adapter.finished_results(results) if self.settled() else results)
+            self.honest = _why_not_honest(objective, ensemble=ensemble) or adapter.honest_estimate(
+                results, objective, ensemble=ensemble, report=print_note
+            )
         return results
 
     def finished(self) -> int:
         """Return the number of trials that have finished so far."""
         return self._done
+
+    def settled(self) -> bool:
+        """Return whether the last finished trials have brought no lower loss, so that it ended."""
+        return self._stopper is not None and bool(self._stopper.stop_all())
 
     @property
     def _path(self) -> str:
@@ -257,6 +286,8 @@ class RayEngine:
             return adapter.restored_tuner(
                 self._path, objective, budgets=settings.budgets, cpus_per_trial=cpus
             )
+        if settings.patience is not None:
+            self._stopper = adapter.SettledStopper(settings.patience)
         return adapter.tuner(
             objective,
             num_samples=settings.trials,
@@ -266,6 +297,7 @@ class RayEngine:
             cpus_per_trial=cpus,
             max_concurrent_trials=None if settings.jobs == -1 else settings.jobs,
             timeout=settings.timeout,
+            patience=self._stopper,
             seed=settings.seed,
             storage_path=self.place,
             name=self.name,
@@ -292,6 +324,20 @@ def resume_hint(engine: Engine) -> Iterator[None]:
             raise
         reason = f"{error.strerror.removesuffix('.')}. {kept}"
         raise OSError(error.errno, reason, error.filename) from error
+
+
+def _why_not_honest(
+    objective: SpanObjective, budgets: Sequence[int] | None = None, *, ensemble: bool
+) -> str:
+    """Return why a search has no honest estimate; an empty text if it has one."""
+    metric = objective.metrics[0]
+    if not metric.is_mean:
+        return f"none, because {metric.name} is not a mean of losses of the rows"
+    if ensemble and metric.name not in ENSEMBLE_LOSSES:
+        return f"none, because {metric.name} is not a loss of an ensemble's probabilities"
+    if budgets is not None and budgets[-1] < len(objective.data):
+        return f"none, because no trial uses all {len(objective.data)} rows"
+    return ""
 
 
 def _kept(engine: Engine) -> str:

@@ -1,23 +1,36 @@
 """Provide estimators for scikit-learn that tune themselves."""
 
+from span_hpo.estimators.all_rows import AllRows
 from span_hpo.estimators.defaults import AUTO, default_weighting
-from span_hpo.estimators.learner import LEARNER_SPACE, LEARNER_START, learner, loo_loss
+from span_hpo.estimators.leaks import depends_on_labels, steps_that_depend_on_labels
+from span_hpo.estimators.learner import LEARNER_SPACE, LEARNER_START, learner_arguments
+from span_hpo.estimators.loo_scorers import loo_loss, loo_scorer
+from span_hpo.estimators.loo_svc import LooSVC
+from span_hpo.estimators.plain import as_plain
 from span_hpo.estimators.scaling import SCALES, fitted_scaler
 from span_hpo.estimators.scaling_inside import ScaledRows, exact_evaluation
 from span_hpo.estimators.searches import sampler_seed
 from span_hpo.estimators.span_svc import SpanSVC
+from span_hpo.estimators.svc_arguments import SVCArguments
 
 __all__ = [
     "AUTO",
     "LEARNER_SPACE",
     "LEARNER_START",
     "SCALES",
+    "AllRows",
+    "LooSVC",
+    "SVCArguments",
     "ScaledRows",
     "SpanSVC",
+    "as_plain",
     "default_weighting",
+    "depends_on_labels",
     "exact_evaluation",
     "fitted_scaler",
-    "learner",
+    "learner_arguments",
     "loo_loss",
+    "loo_scorer",
     "sampler_seed",
+    "steps_that_depend_on_labels",
 ]

@@ -1,9 +1,10 @@
 """Defaults of a search that depend on the metric and on the data."""
 
+from collections.abc import Callable
 from typing import Any
 
 from span_hpo.loo import METHODS
-from span_hpo.objective import SpanObjective
+from span_hpo.objective import Evaluation, SpanObjective
 from span_hpo.weighting import Weighting, as_weighting
 
 AUTO = "auto"
@@ -44,7 +45,9 @@ def as_loo_method(loo_method: Any) -> str:
     raise ValueError(f"`loo_method` must be one of {[AUTO, *METHODS]}, got {loo_method!r}.")
 
 
-def chosen_loo_method(objective: SpanObjective) -> str:
+def chosen_loo_method(
+    objective: SpanObjective, first: Callable[[], Evaluation] | None = None
+) -> str:
     """Return the method that suits the data and the metric of an objective, "exact" or "span".
 
     The choice depends on nothing else, so that it is the same in all processes of a search. The
@@ -54,6 +57,9 @@ def chosen_loo_method(objective: SpanObjective) -> str:
     ----------
     objective
         Objective whose method is "span".
+    first
+        Function that returns an evaluation of the objective by the method "span", which is called
+        if the choice depends on it; by default one at the first default point.
     """
     rows, n_classes = len(objective.data), len(objective.data.classes)
     if rows <= _FEW_ROWS:
@@ -62,5 +68,8 @@ def chosen_loo_method(objective: SpanObjective) -> str:
         return "span"
     if any(metric.name in _RANKINGS for metric in objective.metrics):
         return "exact"
-    first = objective.evaluate(objective.defaults()[0] if objective.space else {})
-    return "exact" if first.loo.n_undefined > _MANY_UNDEFINED * rows else "span"
+    if first is None:
+        evaluation = objective.evaluate(objective.defaults()[0] if objective.space else {})
+    else:
+        evaluation = first()
+    return "exact" if evaluation.loo.n_undefined > _MANY_UNDEFINED * rows else "span"

@@ -5,10 +5,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from span_hpo.calibration import PlattSigmoid, class_probabilities, loo_sigmoids
 from span_hpo.estimators.columns import new_rows
+from span_hpo.estimators.left_out import LeftOutClassifier
+from span_hpo.estimators.plain import as_plain
 from span_hpo.estimators.scaling import check_fits_in_a_file, scaled
 from span_hpo.estimators.thresholds import threshold_rule
 from span_hpo.io import Encoding, EnsemblePredictor, Predictor
@@ -42,7 +45,7 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = not self._is_precomputed()
         tags.input_tags.pairwise = self._is_precomputed()
         tags.input_tags.allow_nan = getattr(self, "impute", None) is not None
         return tags
@@ -80,8 +83,7 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         self._ensemble = ensemble
         self._n_rows, self._kept = count, kept
         self._label_errors: FloatArray | None = None  # computed when it is first used
-        self.estimator_ = self.objective_.fit_model(self.best_params_)
-        self.n_iter_ = int(np.max(self.estimator_.n_iter_))
+        self._keep_model()
         self._sigmoids: tuple[PlattSigmoid, ...] = loo_sigmoids(
             evaluation.loo, evaluation.metric_weight
         )
@@ -134,6 +136,27 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         if self._ensemble is None:
             raise AttributeError(f"`{name}` belongs to ensembles, and this is a single model.")
         return self._ensemble
+
+    def _check_is_single(self, method: str) -> None:
+        check_is_fitted(self)
+        if self._ensemble is not None:
+            raise ValueError(
+                f"`{method}` needs a single model, got an ensemble of {len(self.members_)}. Fit "
+                "without `ensemble` for it."
+            )
+
+    def _keep_model(self) -> None:
+        self.estimator_ = self.objective_.fit_model(self.best_params_)
+        self.n_iter_ = int(np.max(self.estimator_.n_iter_))
+
+    def left_out(self) -> LeftOutClassifier:
+        """Return a classifier that predicts each training row as the model without that row does.
+
+        Its methods take indices of training rows, so that scorers of scikit-learn can use it.
+        """
+        self._check_is_single("left_out")
+        data, weight = self.objective_.data, self.objective_.metric_weight
+        return LeftOutClassifier(self.loo_, data, weight, self._kept, self._n_rows)
 
     @property
     def label_error_probability_(self) -> FloatArray:
@@ -213,7 +236,7 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         if self._ensemble is None:
             return form(
                 self.estimator_,
-                parameters=self.best_params_,
+                parameters=getattr(self, "best_params_", None),
                 sigmoids=self._sigmoids,
                 threshold=self.threshold_,
             )
@@ -223,6 +246,30 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
             for svc, params, sigmoids in zip(own.members, own.params, own.sigmoids, strict=True)
         ]
         return EnsemblePredictor.of_members(members, own.weights, self.threshold_)
+
+    def as_sklearn(self) -> Pipeline:
+        """Return the fitted model as a pipeline of scikit-learn's own classes.
+
+        It has the scaler, if there is one, and a classifier: for two classes with the same labels
+        and, up to 1e-4, the same probabilities; for more classes an ``SVC`` without probabilities.
+        Tools such as skl2onnx, skops and MLflow know these classes.
+
+        Raises
+        ------
+        ValueError
+            If the kernel is not "rbf", "linear" or "poly", the labels are neither text nor whole
+            numbers nor truth values, columns were encoded, or this is an ensemble.
+        """
+        self._check_is_single("as_sklearn")
+        return as_plain(
+            self.estimator_,
+            self.scaler_,
+            self._sigmoids,
+            self.classes_,
+            cut=self.threshold_,
+            encoding=self.encoding_,
+            feature_names=getattr(self, "feature_names_in_", None),
+        )
 
     def _features(self, X: Any) -> Any:
         check_is_fitted(self)

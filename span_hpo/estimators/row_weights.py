@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
 from span_hpo.data import Dataset
-from span_hpo.runtime import FloatArray
+from span_hpo.runtime import FloatArray, IndexArray, rows_of
 from span_hpo.space import Params, Space
 from span_hpo.weighting import (
     ComposableWeighting,
@@ -27,6 +27,11 @@ def checked_weights(sample_weight: Any, y: Any) -> FloatArray:
         sample_weight, y, dtype=np.float64, ensure_non_negative=True
     )
     return weights
+
+
+def kept_rows(weight: FloatArray | None, count: int, *, is_kernel: bool) -> IndexArray:
+    """Return the rows of the fit; a kernel matrix keeps all rows, some of them with cost 0."""
+    return np.arange(count) if weight is None or is_kernel else rows_of(weight)
 
 
 def row_weighted(weighting: Weighting) -> Weighting:

@@ -23,6 +23,7 @@ class SearchSettings:
 
     n_trials: int | None
     timeout: float | None
+    patience: int | None
     sampler: Any
     pruner: Any
     budgets: Any
@@ -101,6 +102,7 @@ def searched(
             n_trials=settings.n_trials,
             budgets=budgets,
             timeout=settings.timeout,
+            patience=settings.patience,
             n_jobs=n_jobs,
             progress_bar=bool(settings.progress_bar),
             report=_print if settings.progress_bar is not False else None,
@@ -110,8 +112,8 @@ def searched(
         if not done:
             raise
         warnings.warn(
-            f"The search was interrupted after {done} trials. The model is that of the best one so "
-            "far.",
+            f"The search was interrupted after {done} trials. The model is that of the best trial "
+            "so far.",
             stacklevel=3,
         )
     if settings.ensemble:

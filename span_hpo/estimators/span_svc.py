@@ -2,20 +2,20 @@
 
 from typing import Any
 
-import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from span_hpo.data import as_column, named_scores
 from span_hpo.estimators.columns import learned_columns, training_rows
 from span_hpo.estimators.defaults import AUTO, as_loo_method, chosen_loo_method, weighting_for
 from span_hpo.estimators.fitted import FittedSVC
-from span_hpo.estimators.row_weights import WEIGHT, checked_weights, row_weighted
+from span_hpo.estimators.row_weights import WEIGHT, checked_weights, kept_rows, row_weighted
 from span_hpo.estimators.scaling_inside import ScaledRows, as_scale_inside
 from span_hpo.estimators.searches import SearchSettings, searched
 from span_hpo.io import as_impute
 from span_hpo.objective import SpanObjective
-from span_hpo.runtime import ArgumentError, FloatArray, IndexArray, rows_of
-from span_hpo.selection import ensemble_of
+from span_hpo.runtime import ArgumentError
+from span_hpo.selection import HonestEstimate, check_is_mean, ensemble_of
 from span_hpo.solver import DEFAULT_MAX_ITER, DEFAULT_TOL
 from span_hpo.weighting import Weighting
 
@@ -46,13 +46,16 @@ class SpanSVC(FittedSVC):
     loo_method
         "span" (an estimate from the fit alone), "exact" (proven, along dual paths), "refit",
         "stopping", or "auto". The latter is "exact" or "span", whichever suits the data and the
-        metric; `loo_method_` tells which.
+        metric; `loo_method_` holds the choice.
     n_trials
         Number of trials; None for as many as the `timeout` allows. With a `storage`, trials of
         earlier fits of the study count.
     timeout
         End the search after this many seconds. The first trial is always finished, and the final
         fit follows.
+    patience
+        End the search when so many trials in a row have not lowered the loss; None for no such end.
+        40 saves about half of 150 trials at little or no loss.
     sampler
         "tpe" (the default), "random", "qmc", "cmaes" or "gp", seeded by `random_state`; or a
         sampler of Optuna.
@@ -115,6 +118,10 @@ class SpanSVC(FittedSVC):
     best_loss_
         Loss of the chosen hyperparameters. After a search it is optimistic, because it was
         selected.
+    honest_error_, honest_interval_
+        Estimate of the loss on new rows that is corrected for the search, and a 90 % interval. They
+        are computed when they are first used, and exist after a search with Optuna by a metric that
+        is a mean over rows or classes, such as "error" or "balanced_error".
     loo_method_
         Method of leave-one-out that was used.
     loo_
@@ -184,6 +191,7 @@ class SpanSVC(FittedSVC):
         loo_method: str = AUTO,
         n_trials: int | None = 50,
         timeout: float | None = None,
+        patience: int | None = None,
         sampler: Any = None,
         pruner: Any = None,
         budgets: Any = None,
@@ -210,6 +218,7 @@ class SpanSVC(FittedSVC):
         self.loo_method = loo_method
         self.n_trials = n_trials
         self.timeout = timeout
+        self.patience = patience
         self.sampler = sampler
         self.pruner = pruner
         self.budgets = budgets
@@ -264,7 +273,7 @@ class SpanSVC(FittedSVC):
         self._check_threshold(self.metric, y)
         self._check_ensemble()
         weight = None if sample_weight is None else checked_weights(sample_weight, y)
-        kept = self._kept_rows(weight, len(y))
+        kept = kept_rows(weight, len(y), is_kernel=self._is_precomputed())
         X, self.encoding_ = learned_columns(rows, kept, impute, given)
         scaling = ScaledRows.of(self.scale, X, y[kept], is_kernel=self._is_precomputed())
         scaling.warn(inside=as_scale_inside(self.scale_inside))
@@ -296,6 +305,7 @@ class SpanSVC(FittedSVC):
         self.loo_method_ = self.objective_.loo_method
         points, self.study_ = searched(SearchSettings.of(self), self.objective_)
         self.best_params_ = points[0]
+        self._honest_estimate: HonestEstimate | None = None  # computed when it is first used
         evaluation = self.objective_.evaluate(self.best_params_, complete=True)
         self.best_loss_ = evaluation.loss
         if self.scale_inside:
@@ -313,8 +323,32 @@ class SpanSVC(FittedSVC):
                 "must be False with `scale_inside`, which refits rows of a single model, got True.",
             )
 
-    def _kept_rows(self, weight: FloatArray | None, count: int) -> IndexArray:
-        """Return the rows of the fit; a kernel matrix keeps all rows, some of them with cost 0."""
-        if weight is None or self._is_precomputed():
-            return np.arange(count)
-        return rows_of(weight)
+    @property
+    def honest_error_(self) -> float:
+        """Loss on new rows, estimated without the optimism of the search."""
+        return self._honest("honest_error_").error
+
+    @property
+    def honest_interval_(self) -> tuple[float, float]:
+        """Interval of `honest_error_`, with a level of 90 %."""
+        return self._honest("honest_interval_").interval
+
+    def _honest(self, name: str) -> HonestEstimate:
+        """Return the honest estimate of the search, or raise if there is none."""
+        check_is_fitted(self)
+        if self.study_ is None:
+            raise AttributeError(
+                f"`{name}` is there after a search with Optuna only. Without a search, nothing was "
+                "selected, and `loo_error_` is not optimistic."
+            )
+        try:
+            check_is_mean(self.objective_, ensemble=self.ensemble)
+        except ValueError as error:
+            raise AttributeError(f"`{name}` is not there: {error}") from error
+        if self._honest_estimate is None:
+            from span_hpo.integrations.optuna import honest_estimate
+
+            self._honest_estimate = honest_estimate(
+                self.study_, self.objective_, ensemble=self.ensemble
+            )
+        return self._honest_estimate

@@ -12,7 +12,9 @@ from span_hpo.io.numbering import LARGEST_NUMBER
 from span_hpo.kernels import LIBSVM_KERNELS
 
 FORMAT = "span_hpo model"
-_VERSIONS = (1, 2)  # the second one has thresholds and ensembles
+# Version of the format. It grows when older versions of span_hpo cannot read what is written.
+VERSION = 2
+_SINGLE = 1  # version that had neither thresholds nor ensembles
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")  # may stand for a character that is no text
 
 
@@ -103,7 +105,7 @@ SHARED = ("labels", "scaling", "columns")  # fields that all members of an ensem
 
 def version_of(*, has_threshold: bool = False, is_ensemble: bool = False) -> int:
     """Return the lowest version of the format that holds a model."""
-    return _VERSIONS[-1] if has_threshold or is_ensemble else _VERSIONS[0]
+    return VERSION if has_threshold or is_ensemble else _SINGLE
 
 
 def model_json(content: dict[str, Any]) -> str:
@@ -121,7 +123,8 @@ def read_content(text: str, source: str) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If the file is damaged, or does not hold a model.
+        If the file is damaged, does not hold a model, or was written by a newer span_hpo. Files of
+        all older versions are read.
     """
     try:
         content = json.loads(text, parse_constant=_refused, object_pairs_hook=_without_repetition)
@@ -136,10 +139,12 @@ def read_content(text: str, source: str) -> dict[str, Any]:
             f"{source} must be a model that Predictor.save has written, got other JSON."
         )
     version = content.get("version")
-    if type(version) is not int or version not in _VERSIONS:
-        known = " or ".join(str(one) for one in _VERSIONS)
-        fault = schema.wrong("version", known, version)
-        raise ValueError(f"{source} must have version {known} of the format: {fault}.")
+    if type(version) is not int or version < 1:
+        fault = schema.wrong("version", "a whole number of at least 1", version)
+        raise ValueError(f"{source} must say which version of the format it has: {fault}.")
+    if version > VERSION:
+        fault = schema.wrong("version", f"at most {VERSION}", version)
+        raise ValueError(f"{source} needs a newer span_hpo, which has written it: {fault}.")
     try:
         found: dict[str, Any] = _ensemble(content) if "members" in content else MODEL(content, "")
     except ValueError as error:

@@ -328,12 +328,14 @@ class Predictor:
 
     @classmethod
     def load(cls, path: str | Path) -> "Predictor | EnsemblePredictor":
-        """Read a model that `save` has written, or the one of an ensemble.
+        """Read a model that `save` has written, in this or an older version of span_hpo.
+
+        A file of an ensemble gives an `EnsemblePredictor`.
 
         Raises
         ------
         ValueError
-            If the file is damaged, or does not hold a model.
+            If the file is damaged, does not hold a model, or was written by a newer span_hpo.
         """
         try:
             text = Path(path).read_text(encoding="utf-8")

@@ -1,11 +1,13 @@
 """The row losses of evaluations, which an objective keeps for what is asked after a search."""
 
 import threading
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
 from span_hpo.objective.evaluation import Evaluation
 from span_hpo.runtime import Array, key_of
+from span_hpo.space import Params
 
 MOST_TRIALS = 300  # number of the best evaluations that are kept
 _MOST_BYTES = 128e6  # memory for row losses, in which fewer evaluations are kept of many rows
@@ -57,19 +59,22 @@ class KeptRows:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: dict[Any, TrialRows] = {}
+        self._kept: dict[Hashable, TrialRows] = {}
         self._size = 0
 
-    def get(self, params: dict[str, Any]) -> TrialRows | None:
+    def __contains__(self, params: Params) -> bool:
+        return self.get(params) is not None
+
+    def get(self, params: Params) -> TrialRows | None:
         """Return the row losses of these hyperparameters, or None if they are not kept."""
         with self._lock:
-            return self._kept.get(key_of(params))
+            return self._kept.get(_key(params))
 
     def keep(self, evaluation: Evaluation) -> None:
         """Keep the row losses of an evaluation on all rows, unless many others are better."""
         if evaluation.row_losses is None:
             return
-        key = key_of(evaluation.params)
+        key = _key(evaluation.params)
         with self._lock:
             if key in self._kept:
                 return
@@ -86,3 +91,7 @@ class KeptRows:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return KeptRows, ()
+
+
+def _key(params: Params) -> Hashable:
+    return key_of(dict(sorted(params.items())))

@@ -78,6 +78,8 @@ class SpanObjective(InWords):
         Searched hyperparameters, by name.
     legend
         What those names stand for that do not hold the label of their class, by name.
+    kept_rows
+        Row losses of the best evaluations of this process; see `row_losses`.
 
     Examples
     --------
@@ -128,7 +130,7 @@ class SpanObjective(InWords):
         self.memory_limit = memory_limit
         self.scaling = scaling
         self._kernels = KernelCache(self.kernel, self.data.X, memory_limit)
-        self._kept_rows = KeptRows()
+        self.kept_rows = KeptRows()
         check_middle(self.data, self.space, self.kernel, self.weighting)
         for chosen in self.metrics:
             chosen.check_weight(self.data.y, self.metric_weight, self.data.classes)
@@ -211,7 +213,7 @@ class SpanObjective(InWords):
             row_losses=row_losses,
         )
         if chosen is None and starts is None and complete is None and loo_method is None:
-            self._kept_rows.keep(evaluation)
+            self.kept_rows.keep(evaluation)
         evaluation.log()
         return evaluation
 
@@ -295,7 +297,7 @@ class SpanObjective(InWords):
         0.0
         """
         params = checked_params(self.space, params)
-        known = self._kept_rows.get(params)
+        known = self.kept_rows.get(params)
         return rows_of_trial(self.evaluate(params)) if known is None else known
 
     def __call__(self, params: Params) -> float:

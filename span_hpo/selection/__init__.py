@@ -14,6 +14,7 @@ from span_hpo.selection.ensembles import (
     own_probabilities,
 )
 from span_hpo.selection.honest import (
+    FEW_TRIALS,
     LEVEL,
     HonestEstimate,
     chosen_trials,
@@ -22,11 +23,13 @@ from span_hpo.selection.honest import (
     percentile_interval,
 )
 from span_hpo.selection.honest_ensembles import (
+    ENSEMBLE_LOSSES,
     greedy_samples,
     honest_ensemble,
     ranked_candidates,
 )
 from span_hpo.selection.members import LOG_ODDS, Ensemble, ensemble_of
+from span_hpo.selection.patience import PATIENCE, is_settled, trials_since_best
 from span_hpo.selection.tables import LossTable
 from span_hpo.selection.thresholds import (
     COUNTED,
@@ -42,9 +45,12 @@ from span_hpo.selection.trials import check_is_mean, honest_estimate_of
 
 __all__ = [
     "COUNTED",
+    "ENSEMBLE_LOSSES",
+    "FEW_TRIALS",
     "LEVEL",
     "LOG_ODDS",
     "MOST_CANDIDATES",
+    "PATIENCE",
     "UNMOVED",
     "Ensemble",
     "HonestEstimate",
@@ -65,6 +71,7 @@ __all__ = [
     "honest_ensemble",
     "honest_estimate",
     "honest_estimate_of",
+    "is_settled",
     "mean_probabilities",
     "members_of",
     "out_of_bag_losses",
@@ -73,4 +80,5 @@ __all__ = [
     "ranked_candidates",
     "shifted",
     "threshold_at",
+    "trials_since_best",
 ]

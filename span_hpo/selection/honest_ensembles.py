@@ -45,6 +45,7 @@ _LOSSES: dict[str, Callable[[FloatArray, Array], Array]] = {
     "balanced_error": class_errors,
     "log_loss": _surprises,
 }
+ENSEMBLE_LOSSES = frozenset(_LOSSES)
 _BY_CLASS = frozenset({"balanced_error"})  # means over the classes of means over their rows
 
 

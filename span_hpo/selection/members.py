@@ -140,8 +140,7 @@ def ensemble_of(objective: SpanObjective, points: Sequence[Params]) -> Ensemble:
     if len(points) == 0:
         raise ValueError("`points` must hold at least one trial on all rows, got none.")
     candidates = _different(points)[:MOST_CANDIDATES]
-    evaluations = objective.evaluate_all(candidates, complete=True, certify=False)
-    sigmoids = [loo_sigmoids(one.loo, one.metric_weight) for one in evaluations]
+    evaluations, sigmoids = evaluated(objective, candidates)
     found = loo_probabilities(evaluations, sigmoids)
     codes, weight = objective.data.codes, objective.metric_weight
     counts = greedy_counts(own_probabilities(found, codes), weight)
@@ -157,6 +156,14 @@ def ensemble_of(objective: SpanObjective, points: Sequence[Params]) -> Ensemble:
         loo_error=float(class_errors(mean, codes).mean()),
         loo_log_loss=log_loss_of(own_probabilities(mean, codes), weight),
     )
+
+
+def evaluated(
+    objective: SpanObjective, points: Sequence[Params]
+) -> tuple[list[Evaluation], list[tuple[PlattSigmoid, ...]]]:
+    """Return evaluations with complete leave-one-out values, and their calibrations."""
+    evaluations = objective.evaluate_all(points, complete=True, certify=False)
+    return evaluations, [loo_sigmoids(one.loo, one.metric_weight) for one in evaluations]
 
 
 def loo_probabilities(

@@ -1,15 +1,22 @@
 """The honest estimate of the trials of a search."""
 
-from collections.abc import Sequence
+import logging
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from span_hpo.metrics import SMOOTH_ERROR
-from span_hpo.objective import MOST_TRIALS, SpanObjective
+from span_hpo.objective import MOST_TRIALS, SpanObjective, TrialRows
 from span_hpo.selection.honest import LEVEL, HonestEstimate, honest_estimate
+from span_hpo.selection.honest_ensembles import ENSEMBLE_LOSSES, honest_ensemble
+from span_hpo.selection.members import evaluated, loo_probabilities
 from span_hpo.selection.tables import LossTable
 from span_hpo.space import Params
+
+_logger = logging.getLogger("span_hpo.selection")
+_WORTH_A_LINE = 10.0  # seconds of evaluations that are reported before they are made
 
 
 def honest_estimate_of(
@@ -19,8 +26,10 @@ def honest_estimate_of(
     *,
     level: float = LEVEL,
     seed: int = 0,
+    ensemble: bool = False,
+    report: Callable[[str], None] | None = None,
 ) -> HonestEstimate:
-    """Return the honest estimate for the best of some points.
+    """Return the honest estimate for the best of some points, or for their ensemble.
 
     The row losses that the objective has kept are used. Those of other points are computed again.
 
@@ -36,6 +45,11 @@ def honest_estimate_of(
         Share of the intervals that are meant to hold the expected loss.
     seed
         Random seed of the bootstrap samples.
+    ensemble
+        Estimate the loss of `ensemble_of` these points. All of them are then evaluated again.
+    report
+        Function that is called with a line if many points have to be computed again. By default,
+        the logger ``span_hpo.selection`` gets it.
 
     Raises
     ------
@@ -52,27 +66,60 @@ def honest_estimate_of(
     >>> honest_estimate_of(objective, points, ranks).n_trials
     3
     """
-    check_is_mean(objective)
+    check_is_mean(objective, ensemble=ensemble)
     if len(points) == 0:
         raise ValueError("`points` must hold at least one trial on all rows, got none.")
     best = sorted(range(len(points)), key=lambda number: (*ranks[number], number))[:MOST_TRIALS]
-    trials = [objective.row_losses(points[number]) for number in sorted(best)]
-    y, metric = objective.data.y, objective.metrics[0]
-    estimate = honest_estimate(
+    chosen = [points[number] for number in sorted(best)]
+    trials = _row_losses(objective, chosen, report)
+    y, metric, weight = objective.data.y, objective.metrics[0], objective.metric_weight
+    ranking = (
         LossTable([trial.losses for trial in trials], metric.strata(y)),
         LossTable([trial.smooth for trial in trials], SMOOTH_ERROR.strata(y)),
         np.array([trial.rank[2] for trial in trials]),
-        objective.metric_weight,
-        level=level,
-        seed=seed,
-        optimistic=min(trial.rank for trial in trials)[0],
-        loss_name=metric.name,
     )
+    if ensemble:
+        found, codes = loo_probabilities(*evaluated(objective, chosen)), objective.data.codes
+        estimate = honest_ensemble(
+            *ranking, found, codes, weight, loss=metric.name, level=level, seed=seed
+        )
+    else:
+        estimate = honest_estimate(
+            *ranking,
+            weight,
+            level=level,
+            seed=seed,
+            optimistic=min(trial.rank for trial in trials)[0],
+            loss_name=metric.name,
+        )
     return replace(estimate, n_trials=len(points))
 
 
-def check_is_mean(objective: SpanObjective) -> None:
+def _row_losses(
+    objective: SpanObjective, points: Sequence[Params], report: Callable[[str], None] | None
+) -> list[TrialRows]:
+    """Return the row losses of all points, and report if it takes long to compute them again."""
+    missing = sum(point not in objective.kept_rows for point in points)
+    found: list[TrialRows] = []
+    start = time.perf_counter()
+    for point in points:
+        is_first = point not in objective.kept_rows and missing > 0
+        found.append(objective.row_losses(point))
+        if is_first:
+            seconds = missing * (time.perf_counter() - start)
+            if seconds > _WORTH_A_LINE:
+                (report or _logger.info)(
+                    f"The honest estimate evaluates {missing} trials of other processes again, "
+                    f"which takes about {seconds:.0f} s."
+                )
+            missing = 0
+    return found
+
+
+def check_is_mean(objective: SpanObjective, *, ensemble: bool = False) -> None:
     """Raise if the loss has no honest estimate, because it is not a mean of row losses.
+
+    For an ensemble, it must also be a loss of classes or probabilities.
 
     Examples
     --------
@@ -88,4 +135,9 @@ def check_is_mean(objective: SpanObjective) -> None:
         raise ValueError(
             "`metric` must be a mean of losses of the rows for an honest estimate, such as "
             f"error, balanced_error or log_loss; {metric.name} has none."
+        )
+    if ensemble and metric.name not in ENSEMBLE_LOSSES:
+        raise ValueError(
+            f"`metric` must be one of {sorted(ENSEMBLE_LOSSES)} for an honest estimate of an "
+            f"ensemble, got {metric.name}."
         )

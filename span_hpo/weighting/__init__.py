@@ -6,6 +6,7 @@ from span_hpo.weighting.class_costs import (
     ClassCosts,
     ImbalanceCost,
     UniformCost,
+    balanced_weights,
 )
 from span_hpo.weighting.names import WEIGHTINGS, as_weighting
 from span_hpo.weighting.products import (
@@ -30,6 +31,7 @@ __all__ = [
     "UniformCost",
     "Weighting",
     "as_weighting",
+    "balanced_weights",
     "bind_to",
     "legend_of",
     "sample_costs",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from span_hpo.data import Dataset
-from span_hpo.runtime import FloatArray, plain, real
+from span_hpo.runtime import FloatArray, IndexArray, plain, real
 from span_hpo.space import Float, Hyperparameter, Params, Space, searched, value_of
 from span_hpo.weighting.products import ComposableWeighting
 
@@ -184,14 +184,27 @@ class ImbalanceCost(ComposableWeighting):
         """Return for each row the cost of its class."""
         cost = real("C", value_of(self.C, "C", params), at_least=0)
         balance = real("balance", value_of(self.balance, "balance", params))
-        counts = np.bincount(data.codes)
-        shares: FloatArray = len(data) / (len(counts) * counts)
-        per_class = cost * shares**balance
+        per_class = cost * balanced_weights(np.bincount(data.codes), balance)
         return per_class[data.codes]
 
     def starts(self, data: Dataset) -> list[dict[str, Any]]:
         """Return equal costs, and costs whose sum is the same in every class."""
         return [{"C": 1.0, "balance": 0.0}, {"C": 1.0, "balance": 1.0}]
+
+
+def balanced_weights(counts: IndexArray, balance: float) -> FloatArray:
+    """Return ``(l / (k l_c))^balance`` for each class c, of which l_c of the l rows are.
+
+    Parameters
+    ----------
+    counts
+        Number of rows of each of the k classes.
+    balance
+        Exponent, which is 0 for equal weights and 1 for an equal sum of weights in every class.
+    """
+    shares: FloatArray = counts.sum() / (len(counts) * counts)
+    weights: FloatArray = shares**balance
+    return weights
 
 
 def _class_names(labels: list[Any]) -> tuple[str, ...]:

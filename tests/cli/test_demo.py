@@ -16,13 +16,15 @@ def test_demo(tmp_path):
         for title, error in re.findall(r"^(\S.+?) {2,}(0\.\d{4})", printed, flags=re.MULTILINE)
     }
     assert list(errors) == [
+        "honest, corrected for the search, no fit",
         "span-rule, one fit (optimistic: selected)",
         "exact leave-one-out, proven from one fit",
         "leave-one-out, 284 refits",
         "5-fold cross-validation, 5 fits",
         "test rows",
     ]
-    span, exact, refit, *_ = errors.values()
+    honest, span, exact, refit, *_ = errors.values()
+    assert span < honest < 2 * errors["test rows"]
     assert abs(span - refit) < 0.02
     assert exact == refit
     assert (tmp_path / "demo.png").stat().st_size > 10_000

@@ -6,12 +6,14 @@ from span_hpo.cli.files import PredictionTask
 from span_hpo.cli.results import (
     error_rate,
     group_errors,
+    honest_figures,
     places_of,
     prediction_columns,
     scaling_of_rows,
     shape_of,
 )
 from span_hpo.io import Samples
+from span_hpo.selection import HonestEstimate
 from tests.problems import two_moons
 
 
@@ -37,6 +39,19 @@ def test_groups_have_their_own_errors():
     total = sum(group["rows"] * group["error"] for group in found.values())
     assert total / 60 == pytest.approx(evaluation.loo.error)
     assert group_errors(evaluation, Samples(X, y)) is None
+
+
+def test_honest_figures():
+    """They are the estimate and its interval, or nothing but the reason."""
+    interval = (0.1, 0.3)
+    few = HonestEstimate(0.2, interval, 0.9, 0.15, n_trials=19, n_rows=60)
+    found = honest_figures(few)
+    assert (found["honest_error"], found["honest_interval"]) == (0.2, [0.1, 0.3])
+    assert found["honest_note"] == "pessimistic, because there are fewer than 20 trials"
+    many = HonestEstimate(0.2, interval, 0.9, 0.15, n_trials=20, n_rows=60)
+    assert honest_figures(many) == {**found, "honest_note": ""}
+    nothing = {"honest_error": None, "honest_interval": None, "honest_note": "none"}
+    assert honest_figures("none") == nothing
 
 
 def test_places_are_lines_of_a_text_file():

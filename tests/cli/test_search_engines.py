@@ -8,8 +8,11 @@ import sys
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from span_hpo import SpanSVC
+from span_hpo.integrations.optuna import honest_estimate
 from span_hpo.integrations.optuna.journals import Journal
 from span_hpo.integrations.optuna.workers import this_process
 from tests.cli.program import (
@@ -87,7 +90,7 @@ def test_a_pruner_with_one_budget_is_named(tmp_path):
     assert found.returncode == 0
     assert found.stderr.splitlines() == [
         "Warning: --budgets must have several numbers or shares of rows so that the pruner "
-        "'halving' can stop a trial, got [120] rows: give, for example, 0.125, 0.25, 0.5, 1.0, or "
+        "'halving' can stop a trial, got [120] rows: pass, for example, 0.125, 0.25, 0.5, 1.0, or "
         "no pruner."
     ]
 
@@ -115,6 +118,36 @@ def test_wrong_input_keeps_a_study(capsys):
     call(*command, "--C", 1, "--gamma", 1, "--force", capsys=capsys)  # searches nothing
     found = json.loads(call(*command, "--resume", "--trials", 5, "--json", capsys=capsys))
     assert found["trials"] == 5
+
+
+def test_honest_estimate_of_a_study(capsys):
+    """It is that of the study in Python, also if a search is resumed and has nothing left to do."""
+    command = ("tune", "rows.csv", "--target", "label", "--seed", 0, "--trials", 12, "--json")
+    found = json.loads(call(*command, *NOT_FEATURES, capsys=capsys))
+    again = json.loads(call(*command, *NOT_FEATURES, "--resume", capsys=capsys))
+    names = ("honest_error", "honest_interval", "honest_note")
+    assert {name: found[name] for name in names} == {name: again[name] for name in names}
+    frame = moons_table()
+    encoded = pd.get_dummies(frame[["x", "z", "town"]], columns=["town"], dtype=float)
+    model = SpanSVC(n_trials=12, random_state=0).fit(encoded, frame["label"])
+    estimate = honest_estimate(model.study_, model.objective_)
+    assert found["honest_error"] == estimate.error
+    assert found["honest_interval"] == list(estimate.interval)
+    assert found["best_loss"] == estimate.optimistic < estimate.error
+
+
+def test_searches_without_an_honest_estimate(capsys):
+    """A metric that is no mean, and trials on a part of the rows, are named."""
+    command = ("tune", "rows.csv", "--target", "label", "--trials", 3, "--seed", 0)
+    for options, reason in (
+        (("--metric", "auc"), "none, because auc is not a mean of losses of the rows"),
+        (("--budgets", "0.25,0.5"), "none, because no trial uses all 120 rows"),
+    ):
+        printed = call(*command, *options, "--force", capsys=capsys)
+        assert printed.splitlines()[0].split(maxsplit=1) == ["honest", reason]
+        found = json.loads(call(*command, *options, "--force", "--json", capsys=capsys))
+        assert (found["honest_error"], found["honest_interval"]) == (None, None)
+        assert found["honest_note"] == reason
 
 
 def test_resumed_searches_look_at_new_points(capsys):
@@ -302,3 +335,25 @@ def test_many_rows_are_forecast(tmp_path):
         ["The", "first", "3"],
     ]
     assert json.loads(found.stdout)["trials"] == 5
+
+
+def test_a_search_that_has_settled_ends(capsys):
+    """`--patience` ends a search, and the line of the trials says so; it can be resumed."""
+    command = ("tune", "rows.csv", "--target", "label", *NOT_FEATURES, "--seed", 0)
+    printed = call(*command, "--trials", 300, "--patience", 6, capsys=capsys)
+    (trials,) = re.findall(
+        r"^trials +(\d+) in .* s; the search has settled, with no lower loss in "
+        r"the last 6$",
+        printed,
+        re.MULTILINE,
+    )
+    assert 7 <= int(trials) < 300
+    again = ("--resume", "--json", "--trials", 300, "--patience")
+    same = json.loads(call(*command, *again, 6, capsys=capsys))
+    assert (same["trials"], same["settled"], same["patience"]) == (int(trials), True, 6)
+    more = json.loads(call(*command, *again, 9, capsys=capsys))
+    assert more["trials"] >= int(trials) + 3
+    short = json.loads(
+        call(*command, "--force", "--trials", 3, "--patience", 9, "--json", capsys=capsys)
+    )
+    assert (short["trials"], short["settled"]) == (3, False)

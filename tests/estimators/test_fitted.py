@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import f1_score, log_loss
 from sklearn.model_selection import train_test_split
 
 from span_hpo import RBF, Predictor, SpanSVC, UniformCost
-from span_hpo.integrations.optuna import ranked_params
+from span_hpo.integrations.optuna import honest_estimate, ranked_params
 from span_hpo.selection import ensemble_of
 from tests.problems import two_moons
 
@@ -119,6 +119,12 @@ def test_an_ensemble_predicts_by_its_mean_probability(classes):
     assert not hasattr(model, "loo_bounds_")
     with pytest.raises(AttributeError, match="An ensemble has no `loo_bounds_`: proofs hold for"):
         _ = model.loo_bounds_
+    for method in (model.as_sklearn, model.left_out):
+        with pytest.raises(ValueError, match="needs a single model, got an ensemble"):
+            method()
+    assert model.loo_error_ < model.honest_error_ < model.honest_interval_[1]
+    estimate = honest_estimate(model.study_, model.objective_, ensemble=True)
+    assert model.honest_error_ == estimate.error
     alone = SpanSVC(n_trials=40, random_state=0).fit(X, y)
     assert alone.best_params_ == model.best_params_
     assert alone.loo_bounds_ == alone.loo_.error_bounds
@@ -160,3 +166,15 @@ def test_ensembles_of_other_fits():
         SpanSVC(**settings, scale_inside=True).fit(X, y)
     with pytest.raises(ValueError, match="`ensemble` must be True or False, got 'yes'"):
         SpanSVC(ensemble="yes").fit(X, y)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_plain_objects_of_scikit_learn(n_classes):
+    """The pipeline takes rows before scaling and names the same labels and probabilities."""
+    X, y = make_blobs(120, centers=n_classes, cluster_std=4.0, random_state=0)
+    model = SpanSVC(**FIXED).fit(X, y)
+    plain = model.as_sklearn()
+    np.testing.assert_array_equal(plain.predict(X), model.predict(X))
+    if n_classes == 2:
+        np.testing.assert_allclose(plain.predict_proba(X), model.predict_proba(X), atol=1e-4)
+    assert type(plain).__module__.startswith("sklearn.")

@@ -76,7 +76,7 @@ def damaged_json():
     yield "{", "must be a model in JSON, got a damaged file"
     yield "[1, 2]", "must be a model that Predictor.save has written"
     yield '{"format": "other"}', "must be a model that Predictor.save has written"
-    yield '{"format": "span_hpo model", "version": 99}', "must have version 1 or 2"
+    yield '{"format": "span_hpo model", "version": 99}', "needs a newer span_hpo"
     yield '{"format": "span_hpo model", "version": 1}', "must hold a whole model"
     for name, value in (
         ("kernel", "gauss"),

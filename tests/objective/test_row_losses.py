@@ -60,6 +60,8 @@ def test_evaluations_of_all_rows_are_kept(fits):
     assert len(fits) == 3
     kept = objective.row_losses(first)
     assert len(fits) == 3
+    assert [params in objective.kept_rows for params in (first, second, third)] == [1, 0, 0]
+    assert dict(reversed(first.items())) in objective.kept_rows
     objective.row_losses(second)
     objective.row_losses(second)
     assert len(fits) == 4

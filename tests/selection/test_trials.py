@@ -1,10 +1,21 @@
+import itertools
+import pickle
+import time
+
 import numpy as np
 import pytest
 
 from span_hpo import SpanObjective, UniformCost
+from span_hpo.calibration import calibrated, loo_sigmoids
 from span_hpo.metrics import METRICS
 from span_hpo.objective import MOST_TRIALS
-from span_hpo.selection import check_is_mean, honest_estimate, honest_estimate_of
+from span_hpo.selection import (
+    check_is_mean,
+    ensemble_of,
+    honest_ensemble,
+    honest_estimate,
+    honest_estimate_of,
+)
 from tests.problems import two_moons
 from tests.selection.tables import table_of
 
@@ -20,6 +31,42 @@ def searched(count=30, **settings):
         for _ in range(count)
     ]
     return objective, points, [objective.evaluate(point).rank for point in points]
+
+
+def test_the_estimate_of_an_ensemble_is_that_of_its_arrays():
+    """Row losses and leave-one-out probabilities of all points are what it is computed from."""
+    objective, points, ranks = searched()
+    evaluations = [objective.evaluate(point, complete=True) for point in points]
+    found = np.stack(
+        [
+            calibrated(loo_sigmoids(one.loo, one.metric_weight), one.loo.decision_values)
+            for one in evaluations
+        ]
+    )
+    y, rows = objective.data.y, np.arange(len(objective.data))
+    f = np.stack([one.loo.decision_values for one in evaluations])
+    smooth = 1 / (1 + np.exp(4 * y * f))
+    expected = honest_ensemble(
+        table_of(y * f <= 0),
+        table_of(smooth),
+        np.array([one.n_support for one in evaluations]),
+        found,
+        objective.data.codes,
+        np.ones(len(rows)),
+    )
+    estimate = honest_estimate_of(objective, points, ranks, ensemble=True)
+    assert estimate.error == pytest.approx(expected.error)
+    assert estimate.optimistic == pytest.approx(
+        ensemble_of(objective, sorted_points(points, ranks)).loo_error
+    )
+    hinge = SpanObjective(objective.data.X, y, metric="hinge")
+    with pytest.raises(ValueError, match=r"for an honest estimate of an ensemble, got hinge"):
+        honest_estimate_of(hinge, points, ranks, ensemble=True)
+
+
+def sorted_points(points, ranks):
+    """Return the points, best first."""
+    return [points[number] for number in np.lexsort(np.array(ranks).T[::-1])]
 
 
 def test_estimate_of_the_errors_of_a_search():
@@ -85,3 +132,19 @@ def test_the_best_of_very_many_points_count():
     )
     assert all_of_them.error == some.error
     assert (all_of_them.n_trials, some.n_trials) == (MOST_TRIALS + 60, MOST_TRIALS)
+
+
+def test_long_computations_are_reported(monkeypatch):
+    """What takes long to evaluate again is said once; what is kept takes no time."""
+    objective, points, ranks = searched(5)
+    lines = []
+    honest_estimate_of(objective, points, ranks, report=lines.append)
+    seconds = itertools.count(0.0, 20.0)  # every look at the clock comes 20 seconds after the last
+    monkeypatch.setattr(time, "perf_counter", lambda: next(seconds))
+    again = pickle.loads(pickle.dumps(objective))
+    again(points[3])
+    honest_estimate_of(objective, points, ranks, report=lines.append)
+    assert not lines
+    honest_estimate_of(again, points, ranks, report=lines.append)
+    (line,) = lines
+    assert line.startswith("The honest estimate evaluates 4 trials of other processes again, ")

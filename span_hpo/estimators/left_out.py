@@ -1,0 +1,99 @@
+"""The predictions of training rows by the models that were fitted without them."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+
+from span_hpo.calibration import class_probabilities, loo_sigmoids
+from span_hpo.data import Dataset
+from span_hpo.loo import LeaveOneOut
+from span_hpo.runtime import Array, FloatArray, IndexArray
+from span_hpo.solver import is_wrong, voted
+
+
+def _has_two_classes(classifier: Any) -> bool:
+    return len(classifier.classes_) == 2
+
+
+class LeftOutClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no types there
+    """A classifier of training rows, each of which is predicted by the model without that row.
+
+    Where a classifier has features, its methods take indices of training rows. With them, scorers
+    of scikit-learn compute what they always compute, but from leave-one-out predictions.
+
+    Parameters
+    ----------
+    loo
+        Leave-one-out result.
+    data
+        Rows and labels of the fit.
+    weight
+        Weight of each row of the fit, by which its value counts in the calibration.
+    rows
+        Rows of the fit among those that the user gave.
+    n_rows
+        Number of rows that the user gave. Those that took no part in the fit have values of NaN and
+        no prediction.
+
+    Attributes
+    ----------
+    classes_
+        Labels of the classes in sorted order.
+    decision_values_
+        Decision values of all rows, shape (n_rows,), or with a column for each pair of classes.
+    """
+
+    def __init__(
+        self, loo: LeaveOneOut, data: Dataset, weight: FloatArray, rows: IndexArray, n_rows: int
+    ) -> None:
+        self.loo = loo
+        self.data = data
+        self.weight = weight
+        self.rows = rows
+        self.n_rows = n_rows
+        self.classes_ = data.classes.copy()
+
+    @property
+    def decision_values_(self) -> FloatArray:
+        """Decision values of all rows, which are NaN for rows that took no part in the fit."""
+        return self._of_all(self.loo.decision_values)
+
+    def predict(self, rows: IndexArray) -> Array:
+        """Return the label that the model without the row gives it, for rows of the fit."""
+        labels: Array = self.classes_[self._codes()[self._places(rows)]]
+        return labels
+
+    def predict_proba(self, rows: IndexArray) -> FloatArray:
+        """Return the probability of every class, shape (m, k), for any rows.
+
+        They are the sigmoids of leave-one-out values. The sigmoids have two numbers for each pair
+        of classes, and are fitted to the values of all rows.
+        """
+        sigmoids = loo_sigmoids(self.loo, self.weight)
+        found = class_probabilities(sigmoids, self.loo.decision_values, self._codes())
+        return self._of_all(found)[rows]
+
+    @available_if(_has_two_classes)  # type: ignore[untyped-decorator]
+    def decision_function(self, rows: IndexArray) -> FloatArray:
+        """Return the leave-one-out decision values, shape (m,), if there are two classes."""
+        return self.decision_values_[rows]
+
+    def _codes(self) -> IndexArray:
+        """Return the number of the predicted class of each row of the fit."""
+        codes, values = self.data.codes, self.loo.decision_values
+        if values.ndim == 2:
+            return voted(codes, values)
+        predicted: IndexArray = np.where(is_wrong(self.loo.y, values), 1 - codes, codes)
+        return predicted
+
+    def _places(self, rows: IndexArray) -> IndexArray:
+        """Return where rows of the user stand among the rows of the fit."""
+        return np.searchsorted(self.rows, rows)
+
+    def _of_all(self, values: FloatArray) -> FloatArray:
+        """Return values of the rows of the fit in the places of the rows that the user gave."""
+        found = np.full((self.n_rows, *values.shape[1:]), np.nan)
+        found[self.rows] = values
+        return found

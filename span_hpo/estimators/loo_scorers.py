@@ -1,0 +1,231 @@
+"""Score fitted estimators by their leave-one-out values, without predictions."""
+
+import inspect
+import pickle
+import warnings
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics import get_scorer, get_scorer_names
+
+from span_hpo.data import not_negative
+from span_hpo.errors import LeakWarning
+from span_hpo.estimators.fitted import FittedSVC
+from span_hpo.estimators.leaks import steps_that_depend_on_labels
+from span_hpo.estimators.left_out import LeftOutClassifier
+from span_hpo.metrics import METRICS, as_metrics, loss_name
+from span_hpo.runtime import Array, FloatArray, Memo
+
+_SETTINGS = 256  # number of settings of transformers that are remembered
+_leaking: Memo[tuple[str, ...]] = Memo(most=_SETTINGS)
+
+
+def loo_scorer(metric: Any = "error") -> "LooScorer":
+    """Return a scorer that reads the leave-one-out values of a fitted `LooSVC` or `SpanSVC`.
+
+    It is the argument `scoring` of scikit-learn's searches, whose argument `cv` is `AllRows`. The
+    estimator may be the last step of a ``Pipeline``. Nothing is predicted, so that a candidate
+    takes one fit.
+
+    Parameters
+    ----------
+    metric
+        Name of a metric of `SpanObjective`; a scorer of scikit-learn or its name, such as
+        "accuracy", "roc_auc" or "neg_log_loss"; or a callable ``(y, decision_values) -> loss``.
+        Larger scores are better: losses such as "error" are negative, while "auc",
+        "average_precision", "f1" and "mcc" are what they are called. Scorers of scikit-learn get
+        leave-one-out predictions in place of predictions.
+
+    Returns
+    -------
+    A scorer ``(estimator, X, y, sample_weight=None) -> score``, which can be pickled. Rows are
+    weighted as in the fit, or by `sample_weight` if it is given. The scorer warns with a
+    `LeakWarning` if a transformer of the pipeline depends on the labels.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the metric is unknown.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import RandomizedSearchCV
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from scipy.stats import loguniform
+    >>> from span_hpo import AllRows, LooSVC, loo_scorer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> pipeline = make_pipeline(StandardScaler(), LooSVC())
+    >>> space = {"loosvc__C": loguniform(0.1, 100), "loosvc__gamma": loguniform(0.01, 1)}
+    >>> search = RandomizedSearchCV(
+    ...     pipeline, space, n_iter=5, scoring=loo_scorer(), cv=AllRows(), random_state=0
+    ... ).fit(X, y)
+    >>> print(round(search.best_score_, 3), round(search.best_estimator_[-1].loo_error_, 3))
+    -0.04 0.04
+    """
+    return LooScorer(metric)
+
+
+@dataclass(frozen=True)
+class LooScorer:
+    """A scorer of scikit-learn that reads leave-one-out values; see `loo_scorer`.
+
+    Attributes
+    ----------
+    metric
+        What is computed from the values.
+    """
+
+    metric: Any = "error"
+
+    def __post_init__(self) -> None:
+        if _is_theirs(self.metric):
+            return
+        if isinstance(self.metric, str) and self.metric not in METRICS:
+            raise ValueError(
+                f"`metric` must be one of {sorted(METRICS)}, the name of a scorer of scikit-learn "
+                f"such as 'accuracy', or a callable (y, decision_values) -> loss, got "
+                f"{self.metric!r}."
+            )
+        if isinstance(self.metric, tuple | list):
+            raise ValueError(
+                f"`metric` must be one metric, got {self.metric!r}: give a search a dictionary of "
+                "scorers for several."
+            )
+        as_metrics(self.metric, weighted=False)
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the score of a fitted estimator, which is larger for better ones.
+
+        Parameters
+        ----------
+        estimator
+            Fitted `LooSVC` or `SpanSVC`, or a pipeline that ends in one.
+        X, y
+            Rows and labels, which must be those of the fit.
+        sample_weight
+            Weight of each row in the score; by default that of the fit.
+
+        Raises
+        ------
+        TypeError
+            If the estimator has no leave-one-out values.
+        ValueError
+            If the rows are not those of the fit.
+        """
+        steps = _flat_steps(estimator)
+        model = steps[-1][1]
+        if not isinstance(model, FittedSVC):
+            raise TypeError(
+                "`estimator` must be a fitted LooSVC or SpanSVC, or a pipeline that ends in one, "
+                f"got {type(model).__name__}."
+            )
+        left_out = model.left_out()
+        _check_rows(left_out, y)
+        _warn_of_leaks(steps, X, y)
+        if sample_weight is None:
+            weight, is_weighted = left_out.weight, bool((left_out.weight != 1).any())
+        else:
+            weight, is_weighted = (
+                not_negative(sample_weight, "sample_weight", left_out.n_rows),
+                True,
+            )
+            weight = weight[left_out.rows]
+        if not _is_theirs(self.metric):
+            loss = _loss_of(self.metric, left_out, weight, is_weighted)
+            is_complement = isinstance(self.metric, str) and loss_name(self.metric) != self.metric
+            return 1 - loss if is_complement else -loss
+        scorer = get_scorer(self.metric)
+        weights = {"sample_weight": weight} if is_weighted else {}
+        return float(scorer(left_out, left_out.rows, left_out.data.labels, **weights))
+
+    def _accept_sample_weight(self) -> bool:
+        """Return True, which scikit-learn asks of the scorers of a dictionary."""
+        return True
+
+
+def loo_loss(model: Any, metric: str) -> float:
+    """Return the leave-one-out loss of a fitted estimator, with the weights of its fit.
+
+    Parameters
+    ----------
+    model
+        Fitted `LooSVC` or `SpanSVC`, or a pipeline that ends in one.
+    metric
+        Name of a metric of `SpanObjective`.
+    """
+    left_out = _flat_steps(model)[-1][1].left_out()
+    return _loss_of(metric, left_out, left_out.weight, is_weighted=True)
+
+
+def _loss_of(
+    metric: Any, left_out: LeftOutClassifier, weight: FloatArray, is_weighted: bool
+) -> float:
+    (chosen,) = as_metrics(metric, weighted=is_weighted)
+    return chosen.loss(left_out.data.y, left_out.loo.decision_values, weight)
+
+
+def _is_theirs(metric: Any) -> bool:
+    """Return whether a metric is a scorer of scikit-learn, ``(estimator, X, y) -> score``."""
+    if isinstance(metric, str):
+        return metric not in METRICS and metric in get_scorer_names()
+    if not callable(metric):
+        return False
+    try:
+        return next(iter(inspect.signature(metric).parameters), None) == "estimator"
+    except ValueError:
+        return False  # some functions written in C do not reveal their arguments
+
+
+def _flat_steps(estimator: Any) -> list[tuple[str, Any]]:
+    """Return the steps of an estimator, of which only the last is not a transformer."""
+    if not hasattr(estimator, "steps"):
+        return [("", estimator)]
+    *before, (name, last) = estimator.steps
+    return [*before, *((inner or name, step) for inner, step in _flat_steps(last))]
+
+
+def _check_rows(left_out: LeftOutClassifier, y: Any) -> None:
+    """Raise if the labels are not those of the rows to which the estimator was fitted."""
+    labels: Array = np.reshape(y, -1)
+    if len(labels) != left_out.n_rows:
+        received = f"{len(labels)} rows for a fit of {left_out.n_rows}"
+    elif not np.array_equal(labels[left_out.rows], left_out.data.labels):
+        received = "other labels"
+    else:
+        return
+    raise ValueError(
+        "`X` and `y` must be the rows to which the estimator was fitted, because there are "
+        f"leave-one-out values of no others, got {received}: use cv=AllRows() in the search."
+    )
+
+
+def _warn_of_leaks(steps: list[tuple[str, Any]], X: Any, y: Any) -> None:
+    """Warn if a transformer depends on the labels; each setting is examined once per process."""
+    if len(steps) == 1:
+        return
+    names = _leaking.get(_key(steps, y), lambda: steps_that_depend_on_labels(steps, X, y))
+    if names:
+        warnings.warn(
+            f"The features that {' and '.join(names)} makes depend on the labels, also on that of "
+            "the row that is left out, so that leave-one-out errors are far too low. Use folds for "
+            "this pipeline, or a transformer that does not look at labels.",
+            LeakWarning,
+            stacklevel=3,
+        )
+
+
+def _key(steps: list[tuple[str, Any]], y: Any) -> Hashable:
+    """Return what the settings of transformers and the labels have for a key."""
+    transformers = [
+        (name, step if step is None or isinstance(step, str) else clone(step))
+        for name, step in steps[:-1]
+    ]
+    try:
+        return pickle.dumps((transformers, np.asarray(y)))
+    except (AttributeError, TypeError, pickle.PicklingError):
+        return object()  # what cannot be written is examined each time

@@ -1,0 +1,265 @@
+"""Stock searches of scikit-learn, with one fit for each candidate."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import loguniform
+from sklearn.datasets import load_iris
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401  makes the search public
+from sklearn.feature_selection import SelectKBest
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    cohen_kappa_score,
+    f1_score,
+    log_loss,
+    make_scorer,
+    roc_auc_score,
+)
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    RandomizedSearchCV,
+    cross_validate,
+)
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC
+
+from span_hpo import (
+    RBF,
+    AllRows,
+    LeakWarning,
+    LooSVC,
+    SpanObjective,
+    SpanSVC,
+    UniformCost,
+    loo_scorer,
+)
+from span_hpo.estimators.loo_scorers import loo_loss
+from span_hpo.metrics import METRICS, as_metrics
+from tests.problems import two_moons
+
+GRID = {"C": [0.1, 1.0, 10.0], "gamma": [0.1, "scale", 10.0]}
+IRIS = load_iris(return_X_y=True)
+
+
+def problem(count=70):
+    """Return rows and text as labels of two classes of different size."""
+    X, y = two_moons(count)
+    y[:20] = 1
+    return X, np.where(y > 0, "good", "bad")
+
+
+@pytest.mark.parametrize("data", [problem(), IRIS])
+def test_grid_search(data, monkeypatch):
+    """The stock search returns the losses of our objective, with one fit for each candidate."""
+    fits, theirs = [], []
+    own, plain = LooSVC.fit, SVC.fit
+    monkeypatch.setattr(LooSVC, "fit", lambda self, X, y: fits.append(len(y)) or own(self, X, y))
+    monkeypatch.setattr(
+        SVC, "fit", lambda self, X, y, **more: theirs.append(1) or plain(self, X, y, **more)
+    )
+    X, y = data
+    search = GridSearchCV(LooSVC(), GRID, scoring=loo_scorer(), cv=AllRows()).fit(X, y)
+    assert fits == [len(y)] * 10  # the last one is that of the best model
+    assert not theirs
+    objective = SpanObjective(X, y, weighting="uniform")
+    scale = 1 / (X.shape[1] * X.var())
+    for params, score in zip(
+        search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
+    ):
+        gamma = scale if params["gamma"] == "scale" else params["gamma"]
+        assert -score == objective({"C": params["C"], "gamma": gamma})
+    assert search.n_splits_ == 1
+    assert search.best_score_ == -search.best_estimator_.loo_error_
+    assert search.predict(X).shape == y.shape
+    assert len(theirs) == 1
+
+
+def test_random_search_of_a_pipeline():
+    """Distributions of scipy, steps by name and several jobs work as usual."""
+    X, y = problem()
+    pipeline = make_pipeline(StandardScaler(), LooSVC())
+    space = {"loosvc__C": loguniform(0.1, 100), "loosvc__gamma": loguniform(0.01, 10)}
+    search = RandomizedSearchCV(
+        pipeline, space, n_iter=6, scoring=loo_scorer("auc"), cv=AllRows(), random_state=0, n_jobs=2
+    ).fit(X, y)
+    expected = RandomizedSearchCV(
+        pipeline, space, n_iter=6, scoring=loo_scorer("auc"), cv=AllRows(), random_state=0
+    ).fit(X, y)
+    np.testing.assert_array_equal(
+        search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
+    )
+    values = search.best_estimator_[-1].loo_decision_values_
+    assert search.best_score_ == pytest.approx(roc_auc_score(y == "good", values))
+
+
+def test_nested_pipelines_and_other_ways_to_score():
+    """The SVM may end a pipeline within a pipeline; cross_validate and a halving search work."""
+    X, y = problem()
+    nested = Pipeline([("a", StandardScaler()), ("b", make_pipeline("passthrough", LooSVC()))])
+    found = cross_validate(
+        nested, X, y, scoring={"error": loo_scorer(), "accuracy": loo_scorer("accuracy")},
+        cv=AllRows(), return_train_score=True,
+    )  # fmt: skip
+    assert -found["test_error"][0] == pytest.approx(1 - found["test_accuracy"][0])
+    assert found["train_error"] == found["test_error"]
+    halving = HalvingGridSearchCV(
+        LooSVC(), GRID, scoring=loo_scorer(), cv=AllRows(), random_state=0, min_resources=20
+    ).fit(X, y)
+    assert halving.n_iterations_ == 2
+    assert np.isfinite(halving.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize("metric", sorted(METRICS))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_own_metrics(metric, weighted):
+    """A score is the loss with the other sign, or what it is one minus of, with its weights."""
+    X, y = problem()
+    weight = np.linspace(0.5, 2, len(y)) if weighted else None
+    model = LooSVC(C=3.0).fit(X, y, weight)
+    (chosen,) = as_metrics(metric, weighted=False)
+    signs = np.where(y == "good", 1.0, -1.0)
+    loss = chosen.loss(signs, model.loo_decision_values_, np.ones(70) if weight is None else weight)
+    score = loo_scorer(metric)(model, X, y)
+    assert score == (1 - loss if metric in ("auc", "average_precision", "f1", "mcc") else -loss)
+    assert loo_scorer(metric)(LooSVC(C=3.0).fit(X, y), X, y, np.ones(70)) == loo_scorer(metric)(
+        LooSVC(C=3.0).fit(X, y), X, y
+    )
+
+
+@pytest.mark.parametrize("data", [problem(), IRIS])
+def test_scorers_of_scikit_learn(data):
+    """Scorers of scikit-learn and their names have their own sign, and any average."""
+    X, y = data
+    model = LooSVC(C=3.0).fit(X, y)
+    predicted = model.classes_[model.loo_proba_.argmax(axis=1)]
+    expected = {
+        "accuracy": 1 - model.loo_error_,
+        "balanced_accuracy": balanced_accuracy_score(y, predicted),
+        "f1_weighted": f1_score(y, predicted, average="weighted"),
+        "neg_log_loss": -log_loss(y, model.loo_proba_),
+    }
+    for name, score in expected.items():
+        assert loo_scorer(name)(model, X, y) == pytest.approx(score)
+    score = cohen_kappa_score(y, predicted)
+    assert loo_scorer(make_scorer(cohen_kappa_score))(model, X, y) == pytest.approx(score)
+
+
+def weighted_hinge(y, f, weight):
+    return np.average(np.maximum(0, 1 - y * f), weights=weight)
+
+
+def test_weights_in_a_search():
+    """Weights reach fit and score, of one metric and of several, without a warning."""
+    X, y = problem()
+    weight = np.where(y == "good", 1.0, 3.0)
+    weight[:7] = 0
+    search = GridSearchCV(LooSVC(), GRID, scoring=loo_scorer("accuracy"), cv=AllRows())
+    search.fit(X, y, sample_weight=weight)
+    model = search.best_estimator_
+    right = model.classes_[model.loo_proba_[7:].argmax(axis=1)] == y[7:]
+    assert search.best_score_ == pytest.approx(np.average(right, weights=weight[7:]))
+    scorers = {"error": loo_scorer(), "hinge": loo_scorer(weighted_hinge)}
+    several = GridSearchCV(LooSVC(), GRID, scoring=scorers, refit="hinge", cv=AllRows())
+    several.fit(X, y, sample_weight=weight)
+    expected = loo_scorer("hinge")(several.best_estimator_, X, y)
+    assert several.best_score_ == pytest.approx(expected)
+
+
+def test_reads_an_estimator_that_tunes_itself():
+    """The leave-one-out values of a SpanSVC are scored as well."""
+    X, y = problem()
+    model = SpanSVC(RBF(gamma=1.0), UniformCost(1.0)).fit(X, y)
+    assert loo_scorer()(model, X, y) == -model.loo_error_
+
+
+def test_scorers_can_be_pickled():
+    """A scorer is sent to other processes as it is."""
+    for metric in ("error", "accuracy", weighted_hinge):
+        scorer = loo_scorer(metric)
+        assert pickle.loads(pickle.dumps(scorer)) == scorer
+
+
+def test_other_rows_are_refused():
+    """With folds, or without the splitter, an error names the splitter that is needed."""
+    X, y = problem()
+    model = LooSVC().fit(X, y)
+    with pytest.raises(ValueError, match=r"got 69 rows for a fit of 70: use cv=AllRows\(\)"):
+        loo_scorer()(model, X[1:], y[1:])
+    with pytest.raises(ValueError, match=r"got other labels: use cv=AllRows\(\)"):
+        loo_scorer()(model, X, y[::-1])
+    search = GridSearchCV(LooSVC(), {"C": [1.0]}, scoring=loo_scorer(), cv=2, error_score="raise")
+    with pytest.raises(ValueError, match=r"`X` and `y` must be the rows to which the estimator"):
+        search.fit(X, y)
+
+
+def test_other_estimators_are_refused():
+    """What has no leave-one-out values is named."""
+    X, y = problem()
+    for model in (SVC().fit(X, y), make_pipeline(StandardScaler(), SVC()).fit(X, y)):
+        with pytest.raises(TypeError, match=r"must be a fitted LooSVC or SpanSVC, .*, got SVC"):
+            loo_scorer()(model, X, y)
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ("acuracy", "`metric` must be one of"),
+        (("error", "auc"), "`metric` must be one metric"),
+        (3, "`metric` must be one of"),
+    ],
+)
+def test_unknown_metrics_are_refused(metric, message):
+    """A wrong metric is named before the search."""
+    with pytest.raises(ValueError, match=message):
+        loo_scorer(metric)
+
+
+def test_features_that_depend_on_labels_are_warned_of():
+    """On pure noise a selection by the labels seems to be good, and the scorer says why."""
+    rng, y = np.random.default_rng(0), np.arange(60) % 2
+    X = rng.normal(size=(60, 3000))
+    pipeline = make_pipeline(StandardScaler(), SelectKBest(k=20), LooSVC())
+    search = GridSearchCV(
+        pipeline, {"loosvc__C": [0.1, 1.0]}, scoring=loo_scorer(), cv=AllRows(), error_score="raise"
+    )
+    with pytest.warns(LeakWarning, match="that selectkbest makes depend on the labels"):
+        search.fit(X, y)
+    assert -search.best_score_ < 0.2
+    honest = make_pipeline(StandardScaler(), LooSVC()).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert -loo_scorer()(honest, X, y) > 0.3
+
+
+def test_losses_of_fitted_estimators():
+    """A loss is that of the leave-one-out values, with the weights of the fit."""
+    X, y = problem()
+    weight = np.linspace(0.5, 2, len(y))
+    model = make_pipeline(StandardScaler(), LooSVC()).fit(X, y, loosvc__sample_weight=weight)
+    margins = np.where(y == "good", 1, -1) * model[-1].loo_decision_values_
+    assert loo_loss(model, "error") == pytest.approx(np.average(margins <= 0, weights=weight))
+    expected = np.average(np.maximum(0, 1 - margins), weights=weight)
+    assert loo_loss(model[-1], "hinge") == pytest.approx(expected)
+    assert loo_loss(LooSVC().fit(*IRIS), "error") == LooSVC().fit(*IRIS).loo_error_
+
+
+class Counted(FunctionTransformer):
+    fits = 0
+
+    def fit(self, X, y=None):
+        Counted.fits += 1
+        return super().fit(X, y)
+
+
+def test_transformers_are_examined_once():
+    """The transformers of all candidates with the same settings are examined together."""
+    X, y = problem()
+    Counted.fits = 0
+    pipeline = make_pipeline(Counted(np.abs), LooSVC())
+    grid = {"loosvc__C": [0.1, 1.0, 10.0, 100.0]}
+    GridSearchCV(pipeline, grid, scoring=loo_scorer(), cv=AllRows()).fit(X, y)
+    assert Counted.fits == 5 + 2  # four candidates and the best model, and two fits to compare
