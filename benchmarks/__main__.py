@@ -34,6 +34,7 @@ BENCHMARKS = {
         "loo_methods",
         "users",
         "thresholds",
+        "ensembles",
         "honesty",
         "pruning",
         "overhead",

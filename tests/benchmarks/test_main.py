@@ -82,6 +82,7 @@ def test_all_measures_everything_in_order(monkeypatch):
         "loo_methods",
         "users",
         "thresholds",
+        "ensembles",
         "honesty",
         "samplers",
         "weighted",
