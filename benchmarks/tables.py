@@ -18,6 +18,7 @@ from benchmarks.peers import calibration, grids, peers
 from benchmarks.robustness import chaos, mutations, one_answer, truth
 from benchmarks.search import (
     cluster,
+    ensembles,
     honesty,
     loo_methods,
     nodes,
@@ -79,6 +80,8 @@ TABLES = {
         "loo methods": loo_methods.table,
         "users": users.table,
         "thresholds": thresholds.table,
+        "ensembles": ensembles.table,
+        "honest ensembles": ensembles.honest_table,
         "honesty": honesty.table,
         "honesty time": honesty.time_table,
     },

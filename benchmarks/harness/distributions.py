@@ -49,6 +49,36 @@ def drawn_rows(name: str, split: int) -> Draw:
     return Draw(X[:count], y[:count], X[count:], y[count:])
 
 
+def drawn_with_share(name: str, rows: int, split: int, share: float) -> Draw:
+    """Return so many training rows and 10,000 test rows of a problem, labels -1 and +1.
+
+    The share of the class +1 is the same in both, up to rounding. The size of the problem and its
+    flipped labels do not count.
+    """
+    rng = np.random.default_rng([split, rows, *name.encode()])
+    parts = [_with_share(PROBLEMS[name].draw, rng, count, share) for count in (rows, _TEST_ROWS)]
+    return Draw(*parts[0], *parts[1])
+
+
+def _with_share(
+    draw: Distribution, rng: np.random.Generator, count: int, share: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return rows and labels in random order, with an exact share of the class +1."""
+    wanted = round(share * count)
+    found: list[list[FloatArray]] = [[], []]
+    while any(
+        sum(map(len, own)) < number
+        for own, number in zip(found, (count - wanted, wanted), strict=True)
+    ):
+        X, positive = draw(rng, count)
+        found[0].append(X[~positive])
+        found[1].append(X[positive])
+    negative, rare = np.vstack(found[0])[: count - wanted], np.vstack(found[1])[:wanted]
+    order = rng.permutation(count)
+    y = np.repeat([-1.0, 1.0], [count - wanted, wanted])
+    return np.vstack([negative, rare])[order], y[order]
+
+
 def _gaussians(features: int, distance: float, share: float = 0.5) -> Distribution:
     """Return two normal distributions whose means are so far apart."""
 

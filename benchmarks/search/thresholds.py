@@ -1,7 +1,7 @@
 """Thresholds from leave-one-out values, compared with those that scikit-learn finds by folds.
 
-The problems are drawn from the distributions of `benchmarks.harness.fresh_draws`, with 5 % of the
-rows in the second class and 20,000 test rows. `SpanSVC` searches C and gamma in 50 trials, by the
+The problems are drawn from the distributions of `benchmarks.harness.distributions`, with 5 % of the
+rows in the second class and 10,000 test rows. `SpanSVC` searches C and gamma in 50 trials, by the
 error or by the log loss. With the chosen values, three classifiers are fitted:
 
 - no threshold: scikit-learn's `SVC`;
@@ -25,7 +25,7 @@ from sklearn.metrics import balanced_accuracy_score, make_scorer
 from sklearn.model_selection import TunedThresholdClassifierCV
 from sklearn.svm import SVC
 
-from benchmarks.harness.fresh_draws import DISTRIBUTIONS, fresh_draw
+from benchmarks.harness.distributions import drawn_with_share
 from benchmarks.harness.markdown import markdown_table
 from benchmarks.harness.runner import Benchmark, grid_points, rows_with
 from benchmarks.harness.timing import cpu_milliseconds
@@ -33,7 +33,20 @@ from span_hpo import RBF, SpanSVC, UniformCost
 from span_hpo.runtime import Array
 
 OPTIONS = ("jobs",)
-DATASETS = list(DISTRIBUTIONS)
+DATASETS = [
+    "gaussians 200",
+    "twonorm 100",
+    "ringnorm 300",
+    "moons 150",
+    "circles 400",
+    "spirals 150",
+    "board of 4, 150",
+    "board of 16, 400",
+    "waveform 300",
+    "shells 300",
+    "friedman 120",
+    "few of many 300",
+]
 _ROWS = (200, 600)
 _DRAWS = (0, 1)
 _CRITERIA = ("error", "log_loss")
@@ -62,7 +75,7 @@ _FUNCTIONS = {"balanced": _balanced_error, "cost": _cost}
 
 def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    data = fresh_draw(point["dataset"], point["rows"], point["draw"], share=_SHARE)
+    data = drawn_with_share(point["dataset"], point["rows"], point["draw"], _SHARE)
     search = SpanSVC(
         weighting="uniform",
         metric=point["criterion"],

@@ -46,7 +46,12 @@ TWO_EQUAL_ROWS = dict.fromkeys(
 
 @pytest.mark.filterwarnings("ignore::span_hpo.ScalingWarning")  # the checks use few rows
 @parametrize_with_checks(
-    [SpanSVC(**FIXED, tol=1e-6), SpanSVC(n_trials=3), SpanSVC(**FIXED, tol=1e-6, impute="median")],
+    [
+        SpanSVC(**FIXED, tol=1e-6),
+        SpanSVC(n_trials=3),
+        SpanSVC(n_trials=3, ensemble=True),
+        SpanSVC(**FIXED, tol=1e-6, impute="median"),
+    ],
     expected_failed_checks=lambda one: TWO_EQUAL_ROWS,
 )
 def test_estimator_checks(estimator, check):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.harness.distributions import PROBLEMS, Problem, drawn_rows
+from benchmarks.harness.distributions import PROBLEMS, Problem, drawn_rows, drawn_with_share
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -36,3 +36,17 @@ def test_there_are_many_problems():
     assert len(PROBLEMS) >= 20
     assert {problem.rows >= 60 and problem.rows <= 400 for problem in PROBLEMS.values()} == {True}
     assert sum(problem.flipped > 0 for problem in PROBLEMS.values()) >= 4
+
+
+@pytest.mark.parametrize("name", ["gaussians 200", "ringnorm 300", "few of many 300"])
+def test_the_share_of_a_class_can_be_chosen(name):
+    """It is the same in training and test rows, and each class keeps its distribution."""
+    found, again = (drawn_with_share(name, 400, 3, 0.05) for _ in range(2))
+    assert (found.y_train > 0).sum() == 20
+    assert (found.y_test > 0).sum() == 500
+    np.testing.assert_array_equal(found.X_train, again.X_train)
+    plain = drawn_rows(name, 0)
+    for label in (-1, 1):
+        one, two = found.X_test[found.y_test == label], plain.X_test[plain.y_test == label]
+        error = np.sqrt(one.var(axis=0) / len(one) + two.var(axis=0) / len(two))
+        assert (np.abs(one.mean(axis=0) - two.mean(axis=0)) < 5 * error).all()
