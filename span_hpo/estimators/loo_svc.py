@@ -13,9 +13,9 @@ from span_hpo.estimators.fitted import FittedSVC
 from span_hpo.estimators.row_weights import WEIGHT, checked_weights, kept_rows, row_weighted
 from span_hpo.estimators.svc_arguments import SVCArguments
 from span_hpo.kernels import FunctionKernel
+from span_hpo.metrics import as_metrics, standard_error
 from span_hpo.objective import SpanObjective
 from span_hpo.runtime import Array, FloatArray, IndexArray
-from span_hpo.solver import is_wrong
 
 # The arguments of `SVC`, apart from `probability`, which scikit-learn has deprecated.
 _ARGUMENTS = (
@@ -227,8 +227,9 @@ fit_status_, shape_fit_
     def loo_standard_error_(self) -> float:
         """Standard error of the leave-one-out error over samples of rows."""
         check_is_fitted(self)
-        wrong = is_wrong(self.loo_.y, self.loo_.decision_values)
-        return float(wrong.std(ddof=1) / np.sqrt(len(wrong)))
+        (error,) = as_metrics("error", weighted=False)
+        y, values = self.loo_.y, self.loo_.decision_values
+        return standard_error(error, y, values, np.ones(len(y)))
 
     @property
     def support_(self) -> IndexArray:
