@@ -33,6 +33,7 @@ BENCHMARKS = {
         "spaces",
         "loo_methods",
         "users",
+        "thresholds",
         "pruning",
         "overhead",
         "samplers",

@@ -25,6 +25,7 @@ from benchmarks.search import (
     samplers,
     search,
     spaces,
+    thresholds,
     users,
 )
 
@@ -76,6 +77,7 @@ TABLES = {
         "spaces": spaces.table,
         "loo methods": loo_methods.table,
         "users": users.table,
+        "thresholds": thresholds.table,
     },
     "docs/theory.md": {"one answer": one_answer.table, "truth": truth.table},
     "docs/command_line.md": {"mutations": mutations.table},

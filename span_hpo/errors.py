@@ -30,7 +30,7 @@ class SolverError(RuntimeError):
 
 
 class ScalingWarning(UserWarning):
-    """The rows that are left out have taken part in the scaling, or it takes many fits to avoid it.
+    """Rows that are left out have taken part in the scaling, or avoiding this takes many fits.
 
     Examples
     --------

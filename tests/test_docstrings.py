@@ -17,7 +17,7 @@ MODULES = sorted(
     ".".join(("span_hpo", *path.relative_to(ROOT / top).with_suffix("").parts))
     for top, folder in (("span_hpo", ROOT / "span_hpo"), (".", ROOT / "integrations"))
     for path in folder.rglob("*.py")
-    if path.stem != "__init__"
+    if path.stem != "__init__" and "optunahub" not in path.parts  # not installed
 )
 SOURCES = [
     path

@@ -84,7 +84,7 @@ LAYOUT = {
         "span_objective",
         "left_out",
     ],
-    "selection": ["bootstrap", "tables", "honest", "trials"],
+    "selection": ["patience", "bootstrap", "tables", "honest", "trials", "thresholds"],
     "io": [
         "atomic",
         "unpacking",
@@ -110,6 +110,7 @@ LAYOUT = {
         "claims",
         "pruners",
         "trials",
+        "stopping",
         "studies",
         "selection",
     ],
@@ -118,11 +119,13 @@ LAYOUT = {
         "scaling_inside",
         "columns",
         "row_weights",
+        "plain",
         "svc_arguments",
         "leaks",
         "defaults",
         "searches",
         "left_out",
+        "thresholds",
         "fitted",
         "span_svc",
         "loo_svc",
@@ -130,10 +133,11 @@ LAYOUT = {
         "loo_scorers",
         "learner",
     ],
-    "integrations.ray": ["spaces", "trainable", "searchers", "selection", "tuners"],
+    "integrations.ray": ["spaces", "trainable", "searchers", "stopping", "selection", "tuners"],
     "integrations.flaml": ["learners"],
     "cli": [
         "options",
+        "decisions",
         "hyperparameters",
         "output",
         "files",
@@ -299,6 +303,7 @@ def test_all_packages_are_installed():
     found |= {
         ".".join(["span_hpo", *path.parent.relative_to(ROOT).parts])
         for path in (ROOT / "integrations").rglob("__init__.py")
+        if "optunahub" not in path.parts  # copied to the registry, not installed
     }
     assert set(settings["packages"]) == found
 
@@ -353,7 +358,7 @@ def test_architecture_page_names_every_file():
 
 
 def test_only_the_border_knows_a_solver():
-    """Only the border of the solver knows PIQP and LIBSVM, apart from models that are returned."""
+    """Only the border of the solver knows PIQP and LIBSVM, and others the models they return."""
     users = {"piqp": set(), "sklearn.svm": set()}
     for path, room, file in files():
         names = {module for module, _ in imports_of(path)}
@@ -366,6 +371,7 @@ def test_only_the_border_knows_a_solver():
             "solver.libsvm_fit",
             "objective.models",
             "objective.span_objective",
+            "estimators.plain",
             "estimators.loo_svc",
         },
     }

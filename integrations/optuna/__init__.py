@@ -16,6 +16,7 @@ from span_hpo.integrations.optuna.spaces import (
     search_space,
     suggest_params,
 )
+from span_hpo.integrations.optuna.stopping import StopWhenSettled, has_settled
 from span_hpo.integrations.optuna.studies import (
     as_storage,
     delete_study,
@@ -30,6 +31,7 @@ from span_hpo.integrations.optuna.workers import abandoned_trials
 
 __all__ = [
     "OptunaObjective",
+    "StopWhenSettled",
     "abandoned_trials",
     "as_storage",
     "best_model",
@@ -40,6 +42,7 @@ __all__ = [
     "enqueue_defaults",
     "finished_trials",
     "grid_sampler",
+    "has_settled",
     "honest_estimate",
     "new_study",
     "params_of",

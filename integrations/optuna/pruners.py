@@ -130,7 +130,7 @@ def warn_of_idle_pruner(study: Study, budgets: Sequence[int]) -> None:
     if is_wanted and len(budgets) == 1 and len(study.directions) == 1:
         warnings.warn(
             f"`budgets` must have several numbers or shares of rows so that the pruner "
-            f"{_name(pruner)} can stop a trial, got {list(budgets)} rows: give, for example, "
+            f"{_name(pruner)} can stop a trial, got {list(budgets)} rows: pass, for example, "
             f"{', '.join(map(str, DEFAULT_BUDGETS))}, or no pruner.",
             stacklevel=2,
         )

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,19 @@ from span_hpo.integrations.optuna.claims import FINISHED, Claims, SurplusTrialEr
 from span_hpo.integrations.optuna.journals import journal_storage
 from span_hpo.integrations.optuna.pruners import PRUNER_OF_NAME, note_given
 from span_hpo.integrations.optuna.samplers import named_sampler, quiet
+from span_hpo.integrations.optuna.stopping import has_settled
 from span_hpo.integrations.optuna.trials import OptunaObjective, check_study
 from span_hpo.integrations.optuna.workers import abandoned_trials
 from span_hpo.objective import SpanObjective
-from span_hpo.runtime import ArgumentError, OutOfTimeError, thread_count, time_limit
+from span_hpo.runtime import (
+    ArgumentError,
+    Deadline,
+    OutOfTimeError,
+    over_at_ctrl_c,
+    thread_count,
+    time_limit,
+    whole,
+)
 from span_hpo.search import PRUNERS, SAMPLERS, Forecast, wanted_trials, written_params
 
 _FIRST_TRIAL = 1.0  # seconds within which the first trial begins, however short the timeout is
@@ -234,6 +244,7 @@ def search(
     budgets: Sequence[float] | None = None,
     max_support: int | None = None,
     timeout: float | None = None,
+    patience: int | None = None,
     n_jobs: int = 1,
     callbacks: Sequence[Callable[[optuna.Study, optuna.trial.FrozenTrial], None]] = (),
     until: Callable[[], bool] | None = None,
@@ -260,6 +271,10 @@ def search(
     timeout
         End the search after this many seconds. A trial that is running then is given up, and is
         repeated when the study is continued; only the first trial of a study is always finished.
+    patience
+        End the search when so many finished trials have brought no lower loss, as `StopWhenSettled`
+        does. Earlier trials of the study count, and those of other processes. By default, the
+        search does not end for this reason.
     n_jobs
         Number of threads that run trials; -1 stands for all cores.
     callbacks
@@ -277,7 +292,8 @@ def search(
     Raises
     ------
     ValueError
-        If an argument is not as described, or neither `n_trials` nor `timeout` is given.
+        If an argument is not as described, or neither `n_trials` nor `timeout` is given, or there
+        is a `patience` and the objective has several metrics.
 
     Examples
     --------
@@ -292,6 +308,10 @@ def search(
     wanted, threads = wanted_trials(n_trials, timeout), thread_count("n_jobs", n_jobs)
     function = OptunaObjective(objective, budgets=budgets, max_support=max_support)
     check_study(study, objective)
+    conditions = [] if until is None else [until]
+    if patience is not None:
+        patience = whole("patience", patience, at_least=1)
+        conditions.append(partial(has_settled, study, patience))
     forecast = Forecast(
         objective,
         n_trials=wanted - len(finished_trials(study)),
@@ -309,7 +329,7 @@ def search(
                 claims,
                 function,
                 timeout=timeout,
-                until=until or (lambda: False),
+                until=lambda: any(condition() for condition in conditions),
                 callbacks=[*callbacks, lambda *_: forecast.trial_done()],
                 n_jobs=threads,
                 show_progress_bar=progress_bar,
@@ -335,6 +355,7 @@ def _run(
     study, end = claims.study, None if timeout is None else time.monotonic() + timeout
     attempts = claims.n_trials - len(finished_trials(study))  # failed trials are not made up for
     ran, is_full = 0, False
+    deadline, of_first = Deadline(end), Deadline()  # without a finished trial there is no model
 
     def after(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
         nonlocal ran, is_full
@@ -345,8 +366,7 @@ def _run(
             study.stop()
 
     def limited(trial: optuna.Trial) -> Any:
-        # Without any finished trial there would be no model.
-        with time_limit(end if finished_trials(study) else None):
+        with time_limit(deadline if finished_trials(study) else of_first):
             return function(trial)
 
     while attempts > 0 and not until() and len(finished_trials(study)) < claims.n_trials:
@@ -361,14 +381,15 @@ def _run(
             time.sleep(_PAUSE)
             continue
         ran, surplus = 0, claims.surplus
-        study.optimize(
-            claims.claimed(limited),
-            n_trials=None if wanted == math.inf else int(wanted),
-            timeout=left,
-            catch=(SurplusTrialError, OutOfTimeError),
-            callbacks=[*callbacks, after],
-            **settings,
-        )
+        with over_at_ctrl_c(deadline, of_first):
+            study.optimize(
+                claims.claimed(limited),
+                n_trials=None if wanted == math.inf else int(wanted),
+                timeout=left,
+                catch=(SurplusTrialError, OutOfTimeError),
+                callbacks=[*callbacks, after],
+                **settings,
+            )
         if ran < wanted and not is_full:
             return  # a callback has stopped the study
         attempts -= ran - (claims.surplus - surplus)

@@ -16,10 +16,12 @@ from span_hpo.integrations.ray.selection import (
     params_of,
 )
 from span_hpo.integrations.ray.spaces import search_space
+from span_hpo.integrations.ray.stopping import SettledStopper
 from span_hpo.integrations.ray.trainable import SpanTrainable
 from span_hpo.integrations.ray.tuners import cluster, has_run, restored_tuner, tuner
 
 __all__ = [
+    "SettledStopper",
     "SpanTrainable",
     "StudySearch",
     "best_model",

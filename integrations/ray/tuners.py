@@ -21,6 +21,7 @@ from ray.tune.search import BasicVariantGenerator, SearchAlgorithm, Searcher
 
 from span_hpo.integrations.ray.searchers import StudySearch
 from span_hpo.integrations.ray.spaces import nearest_config, search_space
+from span_hpo.integrations.ray.stopping import SettledStopper
 from span_hpo.integrations.ray.trainable import LOSS, ROWS, SpanTrainable
 from span_hpo.io import write_text
 from span_hpo.objective import SpanObjective, check_same
@@ -51,6 +52,7 @@ def tuner(
     max_concurrent_trials: int | None = None,
     max_failures: int = 3,
     timeout: float | None = None,
+    patience: int | SettledStopper | None = None,
     seed: int | None = None,
     storage_path: Any = None,
     name: str | None = None,
@@ -83,6 +85,10 @@ def tuner(
         How often a trial may lose its process before it counts as failed; -1 for no limit.
     timeout
         End the run after this many seconds.
+    patience
+        End the run when so many trials on all rows have brought no lower loss, or a
+        `SettledStopper`, which can be asked afterwards. By default, the run does not end for this
+        reason.
     seed
         Random seed of the search.
     storage_path
@@ -134,6 +140,8 @@ def tuner(
         raise ValueError(
             '`scheduler` must not be "pbt" if all hyperparameters are fixed, got "pbt".'
         )
+    if patience is not None and not isinstance(patience, SettledStopper):
+        patience = SettledStopper(patience)
     chosen = _scheduler(objective, scheduler, row_counts)
     algorithm, space, samples = _search(objective, search, num_samples, seed)
     if search == "random" and max_concurrent_trials is not None:
@@ -157,10 +165,12 @@ def tuner(
         run_config=tune.RunConfig(
             name=name,
             storage_path=None if storage_path is None else _absolute(storage_path),
+            stop=patience,
             failure_config=tune.FailureConfig(max_failures=max_failures),
             # The trainable itself asks for checkpoints.
             checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
-            callbacks=list(callbacks),
+            # The stopper is also a callback, whose state Ray keeps for a restored run.
+            callbacks=[*callbacks] if patience is None else [*callbacks, patience],
             verbose=verbose,
         ),
     )
@@ -237,7 +247,8 @@ def restored_tuner(
 ) -> tune.Tuner:
     """Return the tuner of an interrupted run, whose ``fit()`` finishes the run.
 
-    The number of trials, the scheduler, the search and the time limit are those of the run.
+    The number of trials, the scheduler, the search, the time limit and the patience are those of
+    the run.
 
     Parameters
     ----------

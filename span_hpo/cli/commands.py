@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 from span_hpo import __version__
+from span_hpo.cli.decisions import DecisionSettings, decision_options
 from span_hpo.cli.demo import run_demo
 from span_hpo.cli.estimates import comparison, loo_result, one_point
 from span_hpo.cli.files import (
@@ -66,11 +67,13 @@ def cli() -> None:
 @model_options
 @scale_inside_option
 @search_options
+@decision_options
 @json_option
 def tune(
     row_settings: RowSettings,
     model_settings: ModelSettings,
     search_settings: SearchSettings,
+    decision_settings: DecisionSettings,
     scale_inside: bool,
     as_json: bool,
 ) -> None:
@@ -98,6 +101,8 @@ def tune(
         scale=row_settings.scale,
         scale_inside=scale_inside,
         search=engine.chosen,
+        threshold=decision_settings.threshold,
+        miss_cost=decision_settings.miss_costs(samples.y),
     )
     with resume_hint(engine):  # also if the model cannot be written
         model.fit(samples.X, samples.y, scores=samples.scores, groups=samples.groups)
@@ -116,7 +121,10 @@ def _check_storage(engine: Engine, others: list[Path]) -> None:
     if "://" not in engine.place:
         check_outputs([Path(engine.place)], others, may_replace=True, folders=engine.in_folder)
     if engine.settings.resume and engine.in_folder:
-        print_note("a resumed run of Ray keeps its number of trials, its search and its scheduler.")
+        print_note(
+            "a resumed run of Ray keeps its number of trials, its search, its scheduler and its "
+            "patience."
+        )
     engine.prepare()
 
 

@@ -206,5 +206,7 @@ def _classical(
         yield "span bound", bounds.span_bound, "at_most", in_bound
     if solution.n_support <= _MOST_SUPPORT:
         rows = counted(n_bounded, "bounded row")
-        remark = f"no estimate at the {rows}, which it takes for in-bound" if n_bounded else None
+        remark = (
+            f"not an estimate for the {rows}, which it treats as in-bound" if n_bounded else None
+        )
         yield "Opper-Winther", bounds.opper_winther, "error", remark

@@ -91,8 +91,10 @@ def samples_of(settings: RowSettings) -> Samples:
         dialect=settings.dialect,
     )
     if samples.n_dropped:
-        count = samples.n_dropped + len(samples.y)
-        print_note(f"{samples.n_dropped} of {count} rows are left out: they have missing values.")
+        verb, count = "is" if samples.n_dropped == 1 else "are", samples.n_dropped + len(samples.y)
+        print_note(
+            f"{samples.n_dropped} of {count} rows {verb} left out because values are missing."
+        )
     if settings.group is not None:
         print_note(f"column {settings.group!r} holds the groups, and is not used as a feature.")
     return samples

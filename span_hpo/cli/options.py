@@ -33,6 +33,7 @@ LIBRARY_ARGUMENTS = frozenset(
         *("scale", "scale_inside"),
         *("gamma", "degree", "coef0", "A", "B", "tau"),  # hyperparameters
         *("budgets", "storage", "folds"),
+        *("threshold", "miss_cost"),
     }
 )
 _ARGUMENT = re.compile(f"`({'|'.join(sorted(LIBRARY_ARGUMENTS))})(?:='?(\\w+)'?)?`")
@@ -94,6 +95,7 @@ class SearchSettings:
     loo_method: str
     trials: int
     timeout: float | None
+    patience: int | None
     sampler: str
     pruner: str | None
     budgets: tuple[float, ...] | None
@@ -165,7 +167,7 @@ def _split_budgets(
         ) from None
 
 
-def _gathered(
+def gathered(
     name: str, settings: type, *options: Callable[[Any], Any]
 ) -> Callable[[Any], Callable[..., Any]]:
     """Return a decorator that adds options to a command and passes their values as one argument."""
@@ -229,8 +231,8 @@ _READING = (
         help="Character before the decimal places in a CSV file: point or comma.  [default: .]",
     ),
 )
-reading_options = _gathered("reading_settings", ReadingSettings, *_READING)
-row_options = _gathered(
+reading_options = gathered("reading_settings", ReadingSettings, *_READING)
+row_options = gathered(
     "row_settings",
     RowSettings,
     file_argument,
@@ -281,7 +283,7 @@ row_options = _gathered(
         "features.",
     ),
 )
-model_options = _gathered(
+model_options = gathered(
     "model_settings",
     ModelSettings,
     click.option(
@@ -327,7 +329,7 @@ model_options = _gathered(
         help="What computes the first fit: LIBSVM, or pairwise steps on the kernel matrix.",
     ),
 )
-search_options = _gathered(
+search_options = gathered(
     "search_settings",
     SearchSettings,
     click.option(
@@ -352,6 +354,13 @@ search_options = _gathered(
         metavar="SECONDS",
         callback=_positive,
         help="End the search after this many seconds; the first trial is always finished.",
+    ),
+    click.option(
+        "--patience",
+        type=int,
+        callback=at_least(1),
+        help="End the search when so many finished trials have brought no lower loss, such as 40.  "
+        "[default: no such end]",
     ),
     click.option(
         "--sampler",

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from span_hpo.metrics import loss_name
+from span_hpo.runtime import counted
 
 _MOST_SUSPECTS = 10  # largest number of suspects that are printed
 _TITLES = {"at_least": "at least", "at_most": "at most"}
@@ -45,15 +46,17 @@ def print_error_rate(error: float, n_rows: int) -> None:
 def print_tuned(result: dict[str, Any], places: str) -> None:
     """Print the result of a search; `places` is "lines" or "rows", by which suspects are named."""
     low, high = result["loo_error_bounds"]
-    is_searched, inside = result["storage"] is not None, result["scale_inside"]
+    is_searched = result["storage"] is not None
+    inside = result["scale_inside"] and result["scaling_rows"] > 0
     searched = f" by method {result['loo_method']}" if is_searched else ""
     lines = {
         "rows": _shown_shape(result),
         "scaling": _shown_scaling(result),
-        "trials": f"{result['trials']} in {result['seconds']:.1f} s",
+        "trials": f"{result['trials']} in {result['seconds']:.1f} s" + _shown_end(result),
         "chosen": _shown_params(result["best_params"]) or "nothing was searched",
         "loss": f"{loss_name(result['metric'])} = {result['best_loss']:.4f}"
         + (" (optimistic, because it was selected)" if is_searched else ""),
+        **_shown_threshold(result),
         "LOO error": f"{result['loo_error']:.4f}"
         + (", scaled without each row" if inside else searched)
         + f"; the exact error is proven to be between {low:.4f} and {high:.4f}",
@@ -70,6 +73,15 @@ def print_tuned(result: dict[str, Any], places: str) -> None:
         if name == "chosen":
             _print_legend(result["legend"], result["best_params"])
     _print_groups(result["groups"])
+
+
+def _shown_threshold(result: dict[str, Any]) -> dict[str, str]:
+    """Return the line about a threshold, if there is one."""
+    if result["threshold_loss"] is None:
+        return {}
+    name = loss_name(result["loss_at_threshold"])
+    text = f"{result['threshold']:.4g}; there {name} = {result['threshold_loss']:.4f}"
+    return {"threshold": f"{text} by leave-one-out (optimistic, because it was chosen by it)"}
 
 
 def print_point(result: dict[str, Any]) -> None:
@@ -129,17 +141,25 @@ def _cell(value: Any) -> str:
 
 def _shown_shape(result: dict[str, Any]) -> str:
     classes = ", ".join(f"{count} of {label}" for label, count in result["classes"].items())
-    return f"{result['rows']} ({classes}), {result['features']} features"
+    return f"{result['rows']} ({classes}), {counted(result['features'], 'feature')}"
 
 
 def _shown_scaling(result: dict[str, Any]) -> str:
     """Return the scaling, and how many rows alone define its ranges."""
     text, count = result["scaling"] or "none", result["scaling_rows"]
     if text == "minmax":
-        text += f"; {count} rows ({100 * result['scaling_share']:.0f} %) alone define a range"
+        share = 100 * result["scaling_share"]
+        text += f"; {counted(count, 'row')} ({share:.0f} %) with the only minimum or maximum"
     if count and result.get("scale_inside"):
-        text += f"; {count} refits with a scaling of the other rows"
+        text += f"; {counted(count, 'refit')} with a scaling of the other rows"
     return text
+
+
+def _shown_end(result: dict[str, Any]) -> str:
+    """Return why a search has ended before its last trial, if it did."""
+    if not result["settled"]:
+        return ""
+    return f"; the search has settled, with no lower loss in the last {result['patience']}"
 
 
 def _shown_support(result: dict[str, Any]) -> str:

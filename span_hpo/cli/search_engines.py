@@ -48,6 +48,9 @@ class Engine(Protocol):
     def finished(self) -> int:
         """Return the number of trials that have finished so far."""
 
+    def settled(self) -> bool:
+        """Return whether the last finished trials have brought no lower loss, so that it ended."""
+
 
 def engine_of(settings: SearchSettings, model: Path, *, progress_bar: bool) -> Engine:
     """Return the engine that the settings ask for.
@@ -118,6 +121,7 @@ class OptunaEngine:
                     n_trials=self.settings.trials,
                     budgets=budgets,
                     timeout=self.settings.timeout,
+                    patience=self.settings.patience,
                     n_jobs=self.settings.jobs or 1,
                     until=was_interrupted,
                     progress_bar=self.progress_bar,
@@ -141,6 +145,13 @@ class OptunaEngine:
         except (OSError, *self._adapter().storage_errors()):  # the storage does not answer any more
             return 0
 
+    def settled(self) -> bool:
+        """Return whether the last finished trials have brought no lower loss, so that it ended."""
+        patience = self.settings.patience
+        if self._study is None or patience is None:
+            return False
+        return bool(self._adapter().has_settled(self._study, patience))
+
     def _checked_budgets(self, objective: SpanObjective) -> Sequence[float] | None:
         """Return the budgets in rows, or raise before a study is created or deleted."""
         given = self.settings.budgets
@@ -163,6 +174,7 @@ class RayEngine:
     progress_bar: bool
     _replaces: bool = field(default=False, init=False)
     _done: int = field(default=0, init=False)
+    _stopper: Any = field(default=None, init=False)
 
     def prepare(self) -> None:
         """Raise if there is no run to resume, or one that would be replaced unasked."""
@@ -190,7 +202,7 @@ class RayEngine:
             if was_interrupted():
                 self._done = len(adapter.finished_results(results))
                 raise KeyboardInterrupt
-            self._done = len(results)
+            self._done = len(adapter.finished_results(results) if self.settled() else results)
             params: dict[str, Any] = adapter.params_of(
                 adapter.best_result(results, objective), objective
             )
@@ -199,6 +211,10 @@ class RayEngine:
     def finished(self) -> int:
         """Return the number of trials that have finished so far."""
         return self._done
+
+    def settled(self) -> bool:
+        """Return whether the last finished trials have brought no lower loss, so that it ended."""
+        return self._stopper is not None and bool(self._stopper.stop_all())
 
     @property
     def _path(self) -> str:
@@ -227,6 +243,8 @@ class RayEngine:
             return adapter.restored_tuner(
                 self._path, objective, budgets=settings.budgets, cpus_per_trial=cpus
             )
+        if settings.patience is not None:
+            self._stopper = adapter.SettledStopper(settings.patience)
         return adapter.tuner(
             objective,
             num_samples=settings.trials,
@@ -236,6 +254,7 @@ class RayEngine:
             cpus_per_trial=cpus,
             max_concurrent_trials=None if settings.jobs == -1 else settings.jobs,
             timeout=settings.timeout,
+            patience=self._stopper,
             seed=settings.seed,
             storage_path=self.place,
             name=self.name,

@@ -6,6 +6,7 @@ from span_hpo.estimators.leaks import depends_on_labels, steps_that_depend_on_la
 from span_hpo.estimators.learner import LEARNER_SPACE, LEARNER_START, learner_arguments
 from span_hpo.estimators.loo_scorers import loo_loss, loo_scorer
 from span_hpo.estimators.loo_svc import LooSVC
+from span_hpo.estimators.plain import as_plain
 from span_hpo.estimators.scaling import SCALES, fitted_scaler
 from span_hpo.estimators.scaling_inside import ScaledRows, exact_evaluation
 from span_hpo.estimators.searches import sampler_seed
@@ -22,6 +23,7 @@ __all__ = [
     "SVCArguments",
     "ScaledRows",
     "SpanSVC",
+    "as_plain",
     "default_weighting",
     "depends_on_labels",
     "exact_evaluation",

@@ -5,12 +5,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from span_hpo.calibration import PlattSigmoid, class_probabilities, loo_sigmoids
 from span_hpo.estimators.columns import new_rows
 from span_hpo.estimators.left_out import LeftOutClassifier
+from span_hpo.estimators.plain import as_plain
 from span_hpo.estimators.scaling import check_fits_in_a_file, scaled
+from span_hpo.estimators.thresholds import threshold_rule
 from span_hpo.io import Encoding, Predictor
 from span_hpo.kernels import Precomputed
 from span_hpo.objective import Evaluation, SpanObjective
@@ -22,7 +25,8 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
     """A classifier that holds a fitted ``SVC`` and the leave-one-out values of its training rows.
 
     Subclasses have the constructor arguments `kernel` and, if missing values may be filled in,
-    `impute`. Their `fit` ends with `_keep`.
+    `impute`. If they have `threshold` and `miss_cost`, their `fit` begins with
+    `_check_threshold`. It ends with `_keep`.
 
     Attributes
     ----------
@@ -44,6 +48,13 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         tags.input_tags.pairwise = self._is_precomputed()
         tags.input_tags.allow_nan = getattr(self, "impute", None) is not None
         return tags
+
+    def _check_threshold(self, metric: Any, y: Array) -> None:
+        """Raise before the fit if `threshold` or `miss_cost` do not suit the metric and labels."""
+        threshold_rule(*self._asked_threshold(), metric, np.unique(y))
+
+    def _asked_threshold(self) -> tuple[Any, Any]:
+        return getattr(self, "threshold", None), getattr(self, "miss_cost", None)
 
     def _keep(self, evaluation: Evaluation, kept: IndexArray, count: int) -> None:
         """Fit the model of an evaluation, and keep what is known about its training rows.
@@ -67,6 +78,13 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         self._sigmoids: tuple[PlattSigmoid, ...] = loo_sigmoids(
             evaluation.loo, evaluation.metric_weight
         )
+        self.threshold_, metric = 0.0, self.objective_.metrics[0]
+        name = None if metric.own else metric.name
+        rule = threshold_rule(*self._asked_threshold(), name, self.classes_)
+        if rule is not None:
+            self.threshold_, self.threshold_loss_ = rule.applied(
+                evaluation, metric, self._sigmoids[0]
+            )
 
     def _keep_model(self) -> None:
         self.estimator_ = self.objective_.fit_model(self.best_params_)
@@ -101,9 +119,13 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         return listed(self.label_error_probability_)
 
     def predict(self, X: Any) -> Array:
-        """Return the predicted label of each row."""
+        """Return the predicted label of each row, by `threshold_` if there is one."""
         features = self._features(X)
-        labels: Array = self.estimator_.predict(features)
+        if self.threshold_:
+            second = self.estimator_.decision_function(features) >= self.threshold_
+            labels: Array = self.classes_[second.astype(int)]
+        else:
+            labels = self.estimator_.predict(features)
         return labels
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -119,7 +141,8 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         leave-one-out values, so that every training row takes part in the calibration, but none is
         judged by a model that was trained with it. Several classes are coupled from their pairs.
         If calibration makes other classes more probable than the predicted one, all of them are
-        given the mean of their probabilities.
+        given the mean of their probabilities. A threshold changes predictions, but neither
+        decision values nor probabilities.
         """
         features = self._features(X)
         model = self.estimator_
@@ -155,6 +178,31 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
             scaler=self.scaler_,
             sigmoids=self._sigmoids,
             columns=self.encoding_ if columns is None else columns,
+            threshold=self.threshold_,
+        )
+
+    def as_sklearn(self) -> Pipeline:
+        """Return the fitted model as a pipeline of scikit-learn's own classes.
+
+        It has the scaler, if there is one, and a classifier: for two classes with the same labels
+        and, up to 1e-4, the same probabilities; for more classes an ``SVC`` without probabilities.
+        Tools such as skl2onnx, skops and MLflow know these classes.
+
+        Raises
+        ------
+        ValueError
+            If the kernel is not "rbf", "linear" or "poly", the labels are neither text nor whole
+            numbers nor truth values, or columns were encoded.
+        """
+        check_is_fitted(self)
+        return as_plain(
+            self.estimator_,
+            self.scaler_,
+            self._sigmoids,
+            self.classes_,
+            cut=self.threshold_,
+            encoding=self.encoding_,
+            feature_names=getattr(self, "feature_names_in_", None),
         )
 
     def _features(self, X: Any) -> Any:

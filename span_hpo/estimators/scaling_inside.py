@@ -25,6 +25,7 @@ from span_hpo.loo import RowValues
 from span_hpo.objective import Evaluation, SpanObjective, left_out_rows, with_values
 from span_hpo.runtime import FloatArray, IndexArray
 
+_CONSTANT = 10 * np.finfo(float).eps  # range below which scikit-learn calls a feature constant
 _SMALL_SHARE = 0.1  # largest share of defining rows of which there is no warning
 _BY_RANGES = {
     MinMaxScaler: "the minimum or maximum of a feature",
@@ -80,7 +81,7 @@ class ScaledRows:
         return scaled(fitted_scaler(self.scale, self.X[others], self.y[others]), self.X)
 
     def warn(self, *, inside: bool, stacklevel: int = 2) -> None:
-        """Warn if many rows define the scaling, or if it takes a fit per row to avoid that.
+        """Warn if many rows define the scaling, or if avoiding this takes one fit per row.
 
         Parameters
         ----------
@@ -114,8 +115,8 @@ class ScaledRows:
             return None
         return (
             f"{len(self.defining)} of {len(self.y)} rows ({100 * self.share:.0f} %) alone define "
-            f"{_BY_RANGES[type(self.scaler)]}. The scaling knows these rows even when they are "
-            "left out, so that the leave-one-out error may be too low."
+            f"{_BY_RANGES[type(self.scaler)]}. The scaling still depends on these rows when they "
+            "are left out, so that the leave-one-out error may be too low."
         )
 
     def _about_the_cost(self) -> str:
@@ -132,7 +133,7 @@ class ScaledRows:
         """Return an evaluation in which rows are left out of the scaling as well.
 
         The values of the other rows, whose scaling stays as it is, come from the method "exact" if
-        the evaluation has estimates of the span-rule.
+        the evaluation has estimates of the span-rule. This also holds if nothing is scaled.
 
         Parameters
         ----------
@@ -141,8 +142,6 @@ class ScaledRows:
         evaluation
             Evaluation of the objective on all rows.
         """
-        if self.scaler is None:
-            return evaluation
         if evaluation.loo.method == "span":
             evaluation = objective.evaluate(evaluation.params, loo_method="exact", complete=True)
         new = left_out_rows(objective, evaluation.params, self.defining, self.features_without)
@@ -175,8 +174,9 @@ def defining_rows(scaler: Any, X: Any) -> IndexArray:
     """Return the rows without which a scaler would be another one, in increasing order.
 
     These are the rows with the only smallest or only largest value of some feature for a
-    ``MinMaxScaler``, and with the only largest absolute value for a ``MaxAbsScaler``. They are all
-    rows for any other scaler, and none if nothing is scaled.
+    ``MinMaxScaler``, and with the only largest absolute value for a ``MaxAbsScaler``. A feature
+    that is constant without a row is not scaled then, so that a single 1 among zeros does not count
+    for either of them. They are all rows for any other scaler, and none if nothing is scaled.
 
     Parameters
     ----------
@@ -190,33 +190,40 @@ def defining_rows(scaler: Any, X: Any) -> IndexArray:
     if type(scaler) not in _BY_RANGES:
         return np.arange(X.shape[0])
     if issparse(X):
-        return np.unique(_only_largest_of_sparse(X))
+        return np.unique(_alone_largest_of_sparse(X))
     if type(scaler) is MaxAbsScaler:
-        return np.unique(_only_largest(np.abs(X)))
-    return np.unique(np.concatenate([_only_largest(X), _only_largest(-X)]))
+        return np.unique(_alone_largest(np.abs(X), np.zeros(X.shape[1])))
+    is_lowest = X.min(axis=0) == X
+    lowest = is_lowest.argmax(axis=0)[is_lowest.sum(axis=0) == 1]
+    return np.unique(np.concatenate([_alone_largest(X, X.min(axis=0)), lowest]))
 
 
-def _only_largest(X: FloatArray) -> IndexArray:
-    """Return the row with the largest value of each feature, if no other row has this value."""
-    if len(X) < 2:
-        return np.arange(len(X))
+def _alone_largest(X: FloatArray, origin: FloatArray) -> IndexArray:
+    """Return the rows without which a feature, less its origin, has another largest value."""
     rows, columns = X.argmax(axis=0), np.arange(X.shape[1])
-    largest = X[rows, columns]
-    is_only = np.count_nonzero(largest == X, axis=0) == 1
-    found: IndexArray = rows[is_only]
+    if len(X) < 2:
+        return np.unique(rows)
+    largest, second = X[rows, columns], np.partition(X, -2, axis=0)[-2]
+    found: IndexArray = rows[_divisor(largest - origin) != _divisor(second - origin)]
     return found
 
 
-def _only_largest_of_sparse(X: Any) -> IndexArray:
-    """Return the row with the largest absolute value of each feature, if it is the only one."""
+def _alone_largest_of_sparse(X: Any) -> IndexArray:
+    """Return the rows without which a feature has another largest absolute value."""
     columns = csc_array(X)
     columns.sum_duplicates()
     sizes, counts = np.abs(columns.data), np.diff(columns.indptr)
     owner = np.repeat(np.arange(len(counts)), counts)
     order = np.lexsort((sizes, owner))  # by feature, then by size
     last = columns.indptr[1:][counts > 0] - 1
-    before = np.where(counts[counts > 0] > 1, sizes[order[np.maximum(last - 1, 0)]], 0.0)
-    # Zeros that are not stored count as well: a feature of zeros has no largest value.
-    is_only = sizes[order[last]] > before
-    found: IndexArray = columns.indices[order[last[is_only]]].astype(np.intp)
+    # Zeros that are not stored count as well.
+    second = np.where(counts[counts > 0] > 1, sizes[order[np.maximum(last - 1, 0)]], 0.0)
+    is_alone = _divisor(sizes[order[last]]) != _divisor(second)
+    found: IndexArray = columns.indices[order[last[is_alone]]].astype(np.intp)
     return found
+
+
+def _divisor(size: FloatArray) -> FloatArray:
+    """Return what scalers of scikit-learn divide a feature by, which is 1 for constant ones."""
+    divisor: FloatArray = np.where(size < _CONSTANT, 1.0, size)
+    return divisor

@@ -21,6 +21,7 @@ class SearchSettings:
 
     n_trials: int | None
     timeout: float | None
+    patience: int | None
     sampler: Any
     pruner: Any
     budgets: Any
@@ -95,6 +96,7 @@ def searched(settings: SearchSettings, objective: SpanObjective) -> tuple[dict[s
             n_trials=settings.n_trials,
             budgets=budgets,
             timeout=settings.timeout,
+            patience=settings.patience,
             n_jobs=n_jobs,
             progress_bar=bool(settings.progress_bar),
             report=_print if settings.progress_bar is not False else None,
@@ -104,8 +106,8 @@ def searched(settings: SearchSettings, objective: SpanObjective) -> tuple[dict[s
         if not done:
             raise
         warnings.warn(
-            f"The search was interrupted after {done} trials. The model is that of the best one so "
-            "far.",
+            f"The search was interrupted after {done} trials. The model is that of the best trial "
+            "so far.",
             stacklevel=3,
         )
     return adapter.params_of(adapter.best_trial(study), objective), study

@@ -3,6 +3,7 @@
 from typing import Any
 
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from span_hpo.data import as_column, named_scores
 from span_hpo.estimators.columns import learned_columns, training_rows
@@ -13,6 +14,7 @@ from span_hpo.estimators.scaling_inside import ScaledRows, as_scale_inside
 from span_hpo.estimators.searches import SearchSettings, searched
 from span_hpo.io import as_impute
 from span_hpo.objective import SpanObjective
+from span_hpo.selection import HonestEstimate, check_is_mean
 from span_hpo.solver import DEFAULT_MAX_ITER, DEFAULT_TOL
 from span_hpo.weighting import Weighting
 
@@ -43,13 +45,16 @@ class SpanSVC(FittedSVC):
     loo_method
         "span" (an estimate from the fit alone), "exact" (proven, along dual paths), "refit",
         "stopping", or "auto". The latter is "exact" or "span", whichever suits the data and the
-        metric; `loo_method_` tells which.
+        metric; `loo_method_` holds the choice.
     n_trials
         Number of trials; None for as many as the `timeout` allows. With a `storage`, trials of
         earlier fits of the study count.
     timeout
         End the search after this many seconds. The first trial is always finished, and the final
         fit follows.
+    patience
+        End the search when so many trials in a row have not lowered the loss; None for no such end.
+        40 saves about half of 150 trials at little or no loss.
     sampler
         "tpe" (the default), "random", "qmc", "cmaes" or "gp", seeded by `random_state`; or a
         sampler of Optuna.
@@ -88,6 +93,16 @@ class SpanSVC(FittedSVC):
         Show a progress bar. By default, only a search on more than 3,000 rows prints something on
         standard error: one line about memory, and one about the time that is left. False prints
         nothing.
+    threshold
+        Where the prediction of two classes switches. None: at the sign of the decision value.
+        "loo": where the metric is least by leave-one-out, for "balanced_error" where the calibrated
+        probability of the second class reaches the share of that class. A number: where the second
+        class reaches this probability. The search compares models without it.
+    miss_cost
+        Costs of missing a row of each class, such as ``{"good": 1, "bad": 10}``; how many times as
+        much it costs to miss the second class as the first; or a matrix of costs, with a row for
+        each class and a column for each prediction. The class with the lower expected cost is
+        predicted.
     tol, max_iter, solver, memory_limit
         Settings of the fits; see `SpanObjective`.
 
@@ -98,6 +113,10 @@ class SpanSVC(FittedSVC):
     best_loss_
         Loss of the chosen hyperparameters. After a search it is optimistic, because it was
         selected.
+    honest_error_, honest_interval_
+        Estimate of the loss on new rows that is corrected for the search, and a 90 % interval. They
+        are computed when they are first used, and exist after a search with Optuna by a metric that
+        is a mean over rows or classes, such as "error" or "balanced_error".
     loo_method_
         Method of leave-one-out that was used.
     loo_
@@ -106,6 +125,13 @@ class SpanSVC(FittedSVC):
         Leave-one-out error of the chosen model.
     loo_bounds_
         Proven bounds on the exact leave-one-out error of the chosen model.
+    threshold_
+        Decision value from which on the second class is predicted; 0 without `threshold` and
+        `miss_cost`.
+    threshold_loss_
+        Leave-one-out loss at the threshold: of the metric, or the mean cost of a row. Present only
+        with `threshold` or `miss_cost`. It is optimistic, because the threshold was chosen on the
+        same values.
     label_error_probability_
         Probability that the label of each training row is wrong, shape (l,), computed from the
         labels and distances of the other rows when it is first used. Its sum is the number of wrong
@@ -158,6 +184,7 @@ class SpanSVC(FittedSVC):
         loo_method: str = AUTO,
         n_trials: int | None = 50,
         timeout: float | None = None,
+        patience: int | None = None,
         sampler: Any = None,
         pruner: Any = None,
         budgets: Any = None,
@@ -170,6 +197,8 @@ class SpanSVC(FittedSVC):
         impute: str | None = None,
         random_state: Any = None,
         progress_bar: bool | None = None,
+        threshold: Any = None,
+        miss_cost: Any = None,
         tol: float = DEFAULT_TOL,
         max_iter: int = DEFAULT_MAX_ITER,
         solver: str = "auto",
@@ -181,6 +210,7 @@ class SpanSVC(FittedSVC):
         self.loo_method = loo_method
         self.n_trials = n_trials
         self.timeout = timeout
+        self.patience = patience
         self.sampler = sampler
         self.pruner = pruner
         self.budgets = budgets
@@ -193,6 +223,8 @@ class SpanSVC(FittedSVC):
         self.impute = impute
         self.random_state = random_state
         self.progress_bar = progress_bar
+        self.threshold = threshold
+        self.miss_cost = miss_cost
         self.tol = tol
         self.max_iter = max_iter
         self.solver = solver
@@ -229,6 +261,7 @@ class SpanSVC(FittedSVC):
         impute, given = as_impute(self.impute), y
         rows, y = training_rows(self, X, y, is_kernel=self._is_precomputed())
         check_classification_targets(y)
+        self._check_threshold(self.metric, y)
         weight = None if sample_weight is None else checked_weights(sample_weight, y)
         kept = kept_rows(weight, len(y), is_kernel=self._is_precomputed())
         X, self.encoding_ = learned_columns(rows, kept, impute, given)
@@ -261,9 +294,38 @@ class SpanSVC(FittedSVC):
             self.objective_.loo_method = chosen_loo_method(self.objective_)
         self.loo_method_ = self.objective_.loo_method
         self.best_params_, self.study_ = searched(SearchSettings.of(self), self.objective_)
+        self._honest_estimate: HonestEstimate | None = None  # computed when it is first used
         evaluation = self.objective_.evaluate(self.best_params_, complete=True)
         self.best_loss_ = evaluation.loss
         if self.scale_inside:
             evaluation = scaling.evaluated_inside(self.objective_, evaluation)
         self._keep(evaluation, kept, len(y))
         return self
+
+    @property
+    def honest_error_(self) -> float:
+        """Loss on new rows, estimated without the optimism of the search."""
+        return self._honest("honest_error_").error
+
+    @property
+    def honest_interval_(self) -> tuple[float, float]:
+        """Interval of `honest_error_`, with a level of 90 %."""
+        return self._honest("honest_interval_").interval
+
+    def _honest(self, name: str) -> HonestEstimate:
+        """Return the honest estimate of the search, or raise if there is none."""
+        check_is_fitted(self)
+        if self.study_ is None:
+            raise AttributeError(
+                f"`{name}` is there after a search with Optuna only. Without a search, nothing was "
+                "selected, and `loo_error_` is not optimistic."
+            )
+        try:
+            check_is_mean(self.objective_)
+        except ValueError as error:
+            raise AttributeError(f"`{name}` is not there: {error}") from error
+        if self._honest_estimate is None:
+            from span_hpo.integrations.optuna import honest_estimate
+
+            self._honest_estimate = honest_estimate(self.study_, self.objective_)
+        return self._honest_estimate

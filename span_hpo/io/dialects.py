@@ -17,6 +17,8 @@ _DELIMITERS = ",;\t|"
 _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # bytes that no text has
+_C1 = re.compile(rb"[\x80-\x9f]")  # control characters in Latin-1
+_BLOCK = 2**20  # bytes of a file that are searched at a time
 _AROUND = 15  # bytes before and after a wrong one that a message shows
 _ROWS_COMPARED = 1000  # rows whose cells are compared with the names of the columns
 
@@ -105,13 +107,20 @@ def wrong_encoding(path: Path, content: IO[bytes], dialect: Dialect) -> ValueErr
             if _CONTROL.search(line):
                 break
             part = line[max(0, error.start - _AROUND) : error.start + _AROUND].strip()
-            for encoding in ("latin-1", "cp1252"):
+            # Latin-1 has control characters where the bytes of Windows have dashes and quotes.
+            is_windows = _has_c1(content) or _C1.search(line) is not None
+            for encoding in ("cp1252",) if is_windows else ("latin-1", "cp1252"):
                 text = part.decode(encoding, errors="replace")
                 if text.isprintable():
                     got = f"the byte 0x{line[error.start]:02x} in line {number}"
                     return _other_encoding(path, encoding, f"{got}, which may be {text!r}")
             break
     return ValueError(f"{path} must be text in UTF-8, got other bytes.")
+
+
+def _has_c1(content: IO[bytes]) -> bool:
+    """Return whether the rest of a file has a byte that is a control character in Latin-1."""
+    return any(_C1.search(block) for block in iter(lambda: content.read(_BLOCK), b""))
 
 
 def _other_encoding(path: Path, encoding: str, got: str) -> ArgumentError:

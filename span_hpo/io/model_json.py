@@ -12,7 +12,9 @@ from span_hpo.io.numbering import LARGEST_NUMBER
 from span_hpo.kernels import LIBSVM_KERNELS
 
 FORMAT = "span_hpo model"
-VERSION = 1
+# Version of the format. It grows when older versions of span_hpo cannot read what is written.
+VERSION = 2
+_WITHOUT_THRESHOLD = 1  # version that had no thresholds
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")  # may stand for a character that is no text
 
 
@@ -85,8 +87,14 @@ MODEL = schema.record(
         "columns": schema.record(
             {"features": schema.list_of(_COLUMN, at_least=1)}, {"target": schema.text}
         ),
+        "threshold": schema.number,
     },
 )
+
+
+def version_of(*, has_threshold: bool) -> int:
+    """Return the lowest version of the format that holds a model."""
+    return VERSION if has_threshold else _WITHOUT_THRESHOLD
 
 
 def read_content(text: str, source: str) -> dict[str, Any]:
@@ -97,7 +105,8 @@ def read_content(text: str, source: str) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If the file is damaged, or does not hold a model.
+        If the file is damaged, does not hold a model, or was written by a newer span_hpo. Files of
+        all older versions are read.
     """
     try:
         content = json.loads(text, parse_constant=_refused, object_pairs_hook=_without_repetition)
@@ -112,9 +121,12 @@ def read_content(text: str, source: str) -> dict[str, Any]:
             f"{source} must be a model that Predictor.save has written, got other JSON."
         )
     version = content.get("version")
-    if type(version) is not int or version != VERSION:
-        fault = schema.wrong("version", str(VERSION), version)
-        raise ValueError(f"{source} must have version {VERSION} of the format: {fault}.")
+    if type(version) is not int or version < 1:
+        fault = schema.wrong("version", "a whole number of at least 1", version)
+        raise ValueError(f"{source} must say which version of the format it has: {fault}.")
+    if version > VERSION:
+        fault = schema.wrong("version", f"at most {VERSION}", version)
+        raise ValueError(f"{source} needs a newer span_hpo, which has written it: {fault}.")
     try:
         found: dict[str, Any] = MODEL(content, "")
     except ValueError as error:

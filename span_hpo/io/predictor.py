@@ -16,11 +16,11 @@ from span_hpo.io.encoding import Encoding
 from span_hpo.io.libsvm_text import damaged_model, model_parts, model_text
 from span_hpo.io.model_json import (
     FORMAT,
-    VERSION,
     damaged_json,
     not_json,
     plain_number,
     read_content,
+    version_of,
     written_vectors,
 )
 from span_hpo.io.numbering import Numbering, is_dense, on_used_columns
@@ -62,6 +62,8 @@ class Predictor:
         Calibration of every pair of classes, for `predict_proba`, or None.
     columns
         Encoding of the table that the model was fitted to, or None.
+    threshold
+        Decision value from which on the second of two classes is predicted.
 
     Examples
     --------
@@ -90,6 +92,7 @@ class Predictor:
     scaling: Scaling | None = None
     sigmoids: tuple[PlattSigmoid, ...] | None = None
     columns: Encoding | None = None
+    threshold: float = 0.0
 
     @classmethod
     def from_svc(
@@ -100,6 +103,7 @@ class Predictor:
         scaler: Any = None,
         sigmoids: Sequence[PlattSigmoid] | None = None,
         columns: Encoding | None = None,
+        threshold: float = 0.0,
     ) -> "Predictor":
         """Return the predictor of a fitted ``SVC``.
 
@@ -116,6 +120,8 @@ class Predictor:
         sigmoids, columns
             Calibration of every pair of classes, and encoding of a table; `SpanSVC.as_predictor`
             has both.
+        threshold
+            Decision value from which on the second of two classes is predicted.
 
         Raises
         ------
@@ -153,6 +159,7 @@ class Predictor:
             scaling=None if scaler is None else scaling_of(scaler, vectors.shape[1]),
             sigmoids=None if sigmoids is None else tuple(sigmoids),
             columns=columns,
+            threshold=threshold,
         )
 
     def features(self, X: Any) -> Any:
@@ -253,8 +260,8 @@ class Predictor:
         return self.probabilities_of(self.decision_function(X))
 
     def labels_of(self, values: FloatArray) -> Array:
-        """Return the labels that decision values elect."""
-        labels: Array = self.labels[self._elected(values)]
+        """Return the labels that decision values elect, by the threshold of two classes."""
+        labels: Array = self.labels[self._elected(values, self.threshold)]
         return labels
 
     def probabilities_of(self, values: FloatArray) -> FloatArray:
@@ -265,17 +272,17 @@ class Predictor:
             )
         return class_probabilities(self.sigmoids, values, self._elected(values))
 
-    def _elected(self, values: FloatArray) -> IndexArray:
+    def _elected(self, values: FloatArray, threshold: float = 0.0) -> IndexArray:
         """Return the index of the class that the decision values of each row elect."""
         if values.ndim == 1:
-            return (values >= 0).astype(int)
+            return (values >= threshold).astype(int)
         return voted(np.full(len(values), -1), values)
 
     def save(self, path: str | Path) -> None:
         """Write the whole model as JSON."""
         content = {
             "format": FORMAT,
-            "version": VERSION,
+            "version": version_of(has_threshold=self.threshold != 0.0),
             "kernel": self.kernel,
             "kernel_parameters": self.kernel_parameters,
             "parameters": self.parameters,
@@ -300,28 +307,31 @@ class Predictor:
             else [[float(sigmoid.slope), float(sigmoid.offset)] for sigmoid in self.sigmoids],
             "columns": None if self.columns is None else self.columns.content(),
         }
+        if self.threshold:
+            content["threshold"] = float(self.threshold)
         write_text(path, json.dumps(content, default=plain_number, allow_nan=False))
 
     @classmethod
     def load(cls, path: str | Path) -> "Predictor":
-        """Read a model that `save` has written.
+        """Read a model that `save` has written, in this or an older version of span_hpo.
 
         Raises
         ------
         ValueError
-            If the file is damaged, or does not hold a model.
+            If the file is damaged, does not hold a model, or was written by a newer span_hpo.
         """
         try:
             text = Path(path).read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
             raise not_json(str(path), error) from error
         content = read_content(text, str(path))
-        scaling, sigmoids, columns = (
-            content.pop(name) for name in ("scaling", "sigmoids", "columns")
+        scaling, sigmoids, columns, threshold = (
+            content.pop(name) for name in ("scaling", "sigmoids", "columns", "threshold")
         )
         try:
             model = cls(
                 **content,
+                threshold=threshold or 0.0,
                 scaling=None if scaling is None else Scaling(**scaling),
                 sigmoids=None
                 if sigmoids is None
@@ -361,9 +371,12 @@ class Predictor:
     def save_libsvm(self, path: str | Path) -> None:
         """Write the model in LIBSVM's text format, which holds neither scaling nor parameters.
 
-        Labels are written as in `libsvm_labels`.
+        Labels are written as in `libsvm_labels`. A threshold becomes part of the offset, so that
+        LIBSVM's programs predict by the sign what this model predicts; their decision values are
+        lower by the threshold.
         """
-        write_text(path, model_text(self, self.libsvm_labels))
+        shifted = replace(self, offsets=self.offsets - self.threshold)
+        write_text(path, model_text(shifted, self.libsvm_labels))
 
     @classmethod
     def load_libsvm(cls, path: str | Path, *, n_features: int | None = None) -> "Predictor":
@@ -408,6 +421,8 @@ def _check(model: Predictor) -> None:
     }
     if model.scaling is not None:
         parts["scaling"] = _shape_of_scaling(model.scaling, d)
+    if k > 2:
+        parts["threshold"] = model.threshold, 0.0
     if model.sigmoids is not None:
         parts["sigmoids"] = len(model.sigmoids), n_pairs_of(k)
     if model.columns is not None:

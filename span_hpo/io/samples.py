@@ -252,6 +252,13 @@ def _check_roles(table: Table, roles: Mapping[str, Sequence[str]]) -> None:
     """Raise if an argument names a column that a table does not have, or a column has no name."""
     for argument, names in roles.items():
         unknown = [name for name in names if name not in table.columns]
+        if unknown and len(table.columns) == 1 and table.lines is not None:
+            raise ArgumentError(
+                "delimiter",
+                "if it is unusual.",
+                f"{table.source} must have a column {unknown[0]!r}, got only one column, "
+                f"{listed(table.columns)}. Give the character between cells in",
+            )
         if unknown:
             raise ArgumentError(
                 argument,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from span_hpo.io.tables import number_of, shown_cell
-from span_hpo.runtime import ArgumentError, Array
+from span_hpo.runtime import ArgumentError, Array, IndexArray, counted
 
 _MOST_CLASSES = 100  # largest number of classes, unless the user insists
 _FEW_CLASSES = 20  # more classes than these are unusual
@@ -49,15 +49,25 @@ def checked_labels(labels: Array, what: str, *, classify: bool = False) -> Array
                 f"first of which is {shown_cell(classes.tolist()[0])}. Name another column, or use",
             )
     if len(classes) > _FEW_CLASSES:
-        least, most = int(counts.argmin()), int(counts.argmax())
         warnings.warn(
-            f"{what} holds {len(classes)} classes, from {counts[least]} rows of "
-            f"{shown_cell(classes.tolist()[least])} to {counts[most]} rows of "
-            f"{shown_cell(classes.tolist()[most])}. Each trial makes a fit for each of the "
-            f"{len(classes) * (len(classes) - 1) // 2} pairs of classes.",
+            f"{what} holds {len(classes)} classes {_shown_counts(classes, counts)}. Each trial "
+            f"makes a fit for each of the {len(classes) * (len(classes) - 1) // 2} pairs of "
+            "classes.",
             stacklevel=3,
         )
     return labels
+
+
+def _shown_counts(classes: Array, counts: IndexArray) -> str:
+    """Return the numbers of rows of the smallest and of the largest class, in words."""
+    least, most = int(counts.argmin()), int(counts.argmax())
+    if counts[least] == counts[most]:
+        return f"with {counted(int(counts[least]), 'row')} each"
+    smallest, largest = (shown_cell(classes.tolist()[k]) for k in (least, most))
+    return (
+        f"with {counted(int(counts[least]), 'row')} of {smallest} to "
+        f"{counted(int(counts[most]), 'row')} of {largest}"
+    )
 
 
 def _check_no_quantity(classes: Array, n_rows: int, what: str) -> None:

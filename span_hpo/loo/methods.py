@@ -58,8 +58,8 @@ def leave_one_out(
 
     - "span": the span-rule ``f^p(x_p) = f(x_p) - y_p alpha_p S_p^2`` with the free span. It is an
       estimate, and exact if the removal of p changes neither the in-bound nor the bounded set. A
-      row whose span is undefined follows its dual path. What the fit alone proves is stated in
-      `LeaveOneOut.certified` and `LeaveOneOut.error_bounds`.
+      row whose span is undefined follows its dual path until its class is proven. What the fit
+      alone proves is stated in `LeaveOneOut.certified` and `LeaveOneOut.error_bounds`.
     - "exact": the class of every row is proven, by a certificate or along its dual path.
     - "refit": the fit is repeated without each row, by brute force. It is the reference for all
       other methods.
@@ -79,7 +79,8 @@ def leave_one_out(
     method
         Name of the method: "span", "exact", "refit" or "stopping".
     complete
-        For "exact" and "stopping": continue until the value itself is known, not only its sign.
+        Continue until the value itself is known, not only its sign; for "span" this concerns the
+        rows whose span is undefined.
     certify
         For "span": prove what can be proven from the fit alone. If False, the values are the same,
         but only errors by definition and rows that follow their path are certified.
@@ -179,7 +180,9 @@ def _by_span_rule(solution: DualSolution, request: _Request) -> _Answers:
     proofs = fit_proofs(basic) if request.certify else immediate_proofs(basic, certify=False)
     refitted = rows_of(undefined & ~proofs.solved)
     if len(refitted):
-        refitted = _follow_or_refit(basic, proofs, refitted, to_end=True, threads=request.threads)
+        refitted = _follow_or_refit(
+            basic, proofs, refitted, to_end=request.complete, threads=request.threads
+        )
     known = undefined | proofs.solved
     if basic is not solution:
         # A row may be a zero row of the basic solution only; the estimate does not depend on that.

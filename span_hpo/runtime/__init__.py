@@ -24,7 +24,13 @@ from span_hpo.runtime.compilation import (
     load_compiled,
     runs_machine_code,
 )
-from span_hpo.runtime.deadlines import OutOfTimeError, check_time, time_limit
+from span_hpo.runtime.deadlines import (
+    Deadline,
+    OutOfTimeError,
+    check_time,
+    over_at_ctrl_c,
+    time_limit,
+)
 from span_hpo.runtime.memo import Memo, key_of
 from span_hpo.runtime.printing import Printable, counted
 from span_hpo.runtime.threads import OneBlasThread, blas_libraries, one_blas_thread, thread_count
@@ -35,6 +41,7 @@ __all__ = [
     "ArgumentError",
     "Array",
     "BoolArray",
+    "Deadline",
     "FloatArray",
     "IndexArray",
     "Memo",
@@ -54,6 +61,7 @@ __all__ = [
     "load_compiled",
     "make_plain",
     "one_blas_thread",
+    "over_at_ctrl_c",
     "plain",
     "read_only",
     "real",

@@ -16,7 +16,7 @@ For a pair of classes with the score g, which is larger for the second one,
 A label of the second class is then wrong with the probability
 ``rho_1 (1 - eta) / P(second label)``, and one of the first class with
 ``rho_2 eta / P(first label)``. Both are averaged over the rates ``rho`` and over scores of several
-widths in proportion to their likelihood, so that few rows accuse nobody.
+widths in proportion to their likelihood, so that with few rows nothing is suspected.
 
 References
 ----------
@@ -59,7 +59,7 @@ def wrong_label_probabilities(
         Scores of each row, larger the more the other rows speak for the class, shape
         (widths, l, classes).
     weight
-        Weight of each row in the likelihood, shape (l,). A row without weight is not accused.
+        Weight of each row in the likelihood, shape (l,). A row without weight is not suspected.
     """
     probability = np.zeros(len(codes))
     some = rows_of(weight > 0)

@@ -47,10 +47,10 @@ def test_bounds_stand_under_at_most(capsys):
     for name, reason in {
         "xi-alpha": "proven only for equal costs",
         "Jaakkola-Haussler": "proven only for fits without an offset",
-        "Opper-Winther": "no estimate at the",
+        "Opper-Winther": "not an estimate for the",
     }.items():
         assert reason in lines[name]
-    n_bounded = int(re.search(r"no estimate at the (\d+) bounded rows", table)[1])
+    n_bounded = int(re.search(r"not an estimate for the (\d+) bounded rows", table)[1])
     support, in_bound = re.search(r"(\d+) support vectors, (\d+) in-bound", table).groups()
     assert n_bounded == int(support) - int(in_bound)
     equal = json.loads(call("loo", *settings, "--C", "4", "--json", capsys=capsys))

@@ -323,7 +323,7 @@ def test_rows_with_missing_values_are_left_out(capsys):
     printed = capsys.readouterr()
     kept = len(frame.dropna())
     assert json.loads(printed.out)["rows"] == kept
-    note = f"Note: {120 - kept} of 120 rows are left out: they have missing values."
+    note = f"Note: {120 - kept} of 120 rows are left out because values are missing."
     assert note in printed.err.splitlines()
     error = call("predict", "model.json", "gaps.csv", capsys=capsys, code=2)
     assert "got none in 'x'" in error
@@ -353,7 +353,7 @@ def test_quantities_are_refused_unless_insisted(capsys):
     with pytest.raises(SystemExit):
         main([*command, "--classify", "--json"])
     printed = capsys.readouterr()
-    assert "Warning: column 'size' of sizes.csv holds 30 classes, from 2 rows of 0" in printed.err
+    assert "Warning: column 'size' of sizes.csv holds 30 classes with 2 rows each" in printed.err
     assert json.loads(printed.out)["rows"] == 60
 
 

@@ -118,8 +118,8 @@ def test_only_a_selected_loss_is_called_optimistic(tmp_path):
 
 FEW = ("few.csv", "--target", "label", "--drop", "trust", "--drop", "clinic")
 LEAK = (
-    "4 of 30 rows (13 %) alone define the minimum or maximum of a feature. The scaling knows these "
-    "rows even when they are left out, so that the leave-one-out error may be too low. "
+    "4 of 30 rows (13 %) alone define the minimum or maximum of a feature. The scaling still "
+    "depends on these rows when they are left out, so that the leave-one-out error may be too low. "
 )
 
 
@@ -132,7 +132,7 @@ def test_many_rows_that_define_the_scaling_are_reported(tmp_path):
         f"Warning: {LEAK}--scale-inside refits them with a scaling of the other rows, and --scale "
         "none does not scale.\n"
     )
-    assert "\nscaling    minmax; 4 rows (13 %) alone define a range\n" in found.stdout
+    assert "\nscaling    minmax; 4 rows (13 %) with the only minimum or maximum\n" in found.stdout
     result = json.loads(ended([*command, "--json"], tmp_path).stdout)
     assert (result["scaling"], result["scaling_rows"]) == ("minmax", 4)
     assert result["scaling_share"] == pytest.approx(4 / 30)
@@ -142,7 +142,7 @@ def test_many_rows_that_define_the_scaling_are_reported(tmp_path):
         f"Note: {LEAK}`span-hpo tune --scale-inside` refits them with a scaling of the other rows, "
         "and --scale none does not scale.\n"
     )
-    assert "\nscaling    minmax; 4 rows (13 %) alone define a range\n" in found.stdout
+    assert "\nscaling    minmax; 4 rows (13 %) with the only minimum or maximum\n" in found.stdout
 
 
 def test_refits_of_the_scaling_are_reported(tmp_path):
@@ -152,7 +152,10 @@ def test_refits_of_the_scaling_are_reported(tmp_path):
     command = [*PROGRAM, "tune", *FEW, "--C", "1", "--gamma", "1", "--force", "--scale-inside"]
     found = ended(command, tmp_path)
     assert found.stderr == ""
-    shown = "scaling    minmax; 4 rows (13 %) alone define a range; 4 refits with a scaling of the"
+    shown = (
+        "scaling    minmax; 4 rows (13 %) with the only minimum or maximum; 4 refits with a "
+        "scaling of the other rows"
+    )
     assert shown in found.stdout
     result = json.loads(ended([*command, "--json"], tmp_path).stdout)
     model = SpanSVC(RBF(gamma=1.0), UniformCost(1.0), scale_inside=True)

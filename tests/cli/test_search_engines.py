@@ -87,7 +87,7 @@ def test_a_pruner_with_one_budget_is_named(tmp_path):
     assert found.returncode == 0
     assert found.stderr.splitlines() == [
         "Warning: --budgets must have several numbers or shares of rows so that the pruner "
-        "'halving' can stop a trial, got [120] rows: give, for example, 0.125, 0.25, 0.5, 1.0, or "
+        "'halving' can stop a trial, got [120] rows: pass, for example, 0.125, 0.25, 0.5, 1.0, or "
         "no pruner."
     ]
 
@@ -302,3 +302,25 @@ def test_many_rows_are_forecast(tmp_path):
         ["The", "first", "3"],
     ]
     assert json.loads(found.stdout)["trials"] == 5
+
+
+def test_a_search_that_has_settled_ends(capsys):
+    """`--patience` ends a search, and the line of the trials says so; it can be resumed."""
+    command = ("tune", "rows.csv", "--target", "label", *NOT_FEATURES, "--seed", 0)
+    printed = call(*command, "--trials", 300, "--patience", 6, capsys=capsys)
+    (trials,) = re.findall(
+        r"^trials +(\d+) in .* s; the search has settled, with no lower loss in "
+        r"the last 6$",
+        printed,
+        re.MULTILINE,
+    )
+    assert 7 <= int(trials) < 300
+    again = ("--resume", "--json", "--trials", 300, "--patience")
+    same = json.loads(call(*command, *again, 6, capsys=capsys))
+    assert (same["trials"], same["settled"], same["patience"]) == (int(trials), True, 6)
+    more = json.loads(call(*command, *again, 9, capsys=capsys))
+    assert more["trials"] >= int(trials) + 3
+    short = json.loads(
+        call(*command, "--force", "--trials", 3, "--patience", 9, "--json", capsys=capsys)
+    )
+    assert (short["trials"], short["settled"]) == (3, False)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
@@ -94,3 +94,15 @@ def test_model_can_be_kept_in_a_file(tmp_path, scale):
     predictor.save(tmp_path / "model.json")
     loaded = Predictor.load(tmp_path / "model.json")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_plain_objects_of_scikit_learn(n_classes):
+    """The pipeline takes rows before scaling and names the same labels and probabilities."""
+    X, y = make_blobs(120, centers=n_classes, cluster_std=4.0, random_state=0)
+    model = SpanSVC(**FIXED).fit(X, y)
+    plain = model.as_sklearn()
+    np.testing.assert_array_equal(plain.predict(X), model.predict(X))
+    if n_classes == 2:
+        np.testing.assert_allclose(plain.predict_proba(X), model.predict_proba(X), atol=1e-4)
+    assert type(plain).__module__.startswith("sklearn.")

@@ -43,15 +43,16 @@ def ugly_rows(name, n_classes=2):
     return X, y
 
 
-def range_changes(X):
-    """Return the rows whose removal changes a minimum or a maximum, by removing each."""
-    limits = [X.min(axis=0), X.max(axis=0)]
-    found = []
-    for row in range(len(X)):
-        others = np.delete(X, row, axis=0)
-        if not np.array_equal([others.min(axis=0), others.max(axis=0)], limits):
-            found.append(row)
-    return found
+def scaling_changes(X, scaler=MinMaxScaler):
+    """Return the rows without which the fitted scaler has another offset or factor."""
+
+    def fitted(rows):
+        found = scaler().fit(rows)
+        return [found.scale_, getattr(found, "min_", 0.0) + np.zeros(X.shape[1])]
+
+    whole = fitted(X)
+    others = [fitted(np.delete(X, row, axis=0)) for row in range(len(X))]
+    return [row for row, one in enumerate(others) if not np.array_equal(one, whole)]
 
 
 def by_brute_force(X, y, costs, rows, arguments, scaler=None):
@@ -76,7 +77,7 @@ def test_two_classes_by_brute_force(name, kernel, weighted):
     weight = np.random.default_rng(1).uniform(0.3, 3.0, len(y)) if weighted else None
     settings = {"kernel": KERNELS[kernel], "weighting": UniformCost(1.5), "loo_method": "exact"}
     model = SpanSVC(**settings, scale_inside=True).fit(X, y, sample_weight=weight)
-    assert model.scale_rows_.tolist() == range_changes(X)
+    assert model.scale_rows_.tolist() == scaling_changes(X)
     costs = 1.5 * (np.ones(len(y)) if weight is None else weight)
     # All rows, because the others must be right without a refit of their own.
     expected = by_brute_force(X, y, costs, range(len(y)), SVCS[kernel])
@@ -116,7 +117,7 @@ def test_every_row_is_refitted_with_other_scalers(scale):
     expected = by_brute_force(X, y, np.full(24, 1.5), range(24), SVCS["rbf"], scaler)
     np.testing.assert_allclose(model.loo_.decision_values, expected, atol=2e-3)
     assert model.scale_rows_.tolist() == list(range(24))
-    fewer = len(range_changes(X))
+    fewer = len(scaling_changes(X))
     assert [str(one.message) for one in caught] == [
         "`scale_inside=True` makes 24 refits, one for every row, because every row takes part in "
         f"the scaling {scale}. With `scale='minmax'` it would make {fewer}."
@@ -191,23 +192,18 @@ def test_random_problems_by_brute_force(seed):
         y = np.arange(count) % 2
     model = SpanSVC(RBF(gamma=1.3), UniformCost(0.9), scale_inside=True, loo_method="exact")
     model.fit(X, y)
-    assert model.scale_rows_.tolist() == range_changes(X)
+    assert model.scale_rows_.tolist() == scaling_changes(X)
     expected = by_brute_force(X, y, np.full(count, 0.9), range(count), SVCS_OF_RANDOM)
     np.testing.assert_allclose(model.loo_.decision_values, expected, atol=2e-3)
 
 
 @ugly
-def test_defining_rows_are_those_whose_removal_changes_a_range(name):
+def test_defining_rows_are_those_whose_removal_changes_the_scaling(name):
     """Ties define nothing, and a unique extreme does, for arrays and for sparse rows."""
     X, _ = ugly_rows(name)
     X[np.abs(X) < 0.5] = 0.0
-    assert defining_rows(MinMaxScaler().fit(X), X).tolist() == range_changes(X)
-    limits = np.abs(X).max(axis=0)
-    by_size = [
-        row
-        for row in range(len(X))
-        if not np.array_equal(np.abs(np.delete(X, row, axis=0)).max(axis=0), limits)
-    ]
+    assert defining_rows(MinMaxScaler().fit(X), X).tolist() == scaling_changes(X)
+    by_size = scaling_changes(X, MaxAbsScaler)
     for rows in (X, sparse.csr_array(X)):
         assert defining_rows(MaxAbsScaler().fit(rows), rows).tolist() == by_size
     assert defining_rows(StandardScaler().fit(X), X).tolist() == list(range(len(X)))
@@ -218,10 +214,30 @@ def test_defining_rows_by_hand():
     """Row 0 has the only minimum and row 3 the only maximum of feature 0; feature 1 has ties."""
     X = np.array([[-1.0, 2.0, 5.0], [0.0, 2.0, 5.0], [0.0, 0.0, 5.0], [4.0, 0.0, 5.0]])
     assert defining_rows(MinMaxScaler().fit(X), X).tolist() == [0, 3]
-    thin = sparse.csr_array(np.array([[0.0, 3.0, 0.0], [0.0, -3.0, 1.0], [0.0, 0.0, 0.0]]))
+    thin = sparse.csr_array(np.array([[0.0, 3.0, 0.0], [0.0, -3.0, 2.0], [0.0, 0.0, 0.0]]))
     assert defining_rows(MaxAbsScaler().fit(thin), thin).tolist() == [1]
     stored = sparse.csr_array((np.zeros(1), ([2], [0])), shape=(3, 3))
     assert defining_rows(MaxAbsScaler().fit(stored), stored).tolist() == []
+
+
+@pytest.mark.parametrize("scale", [None, "minmax"])
+def test_values_are_exact_whether_or_not_something_is_scaled(scale):
+    """With `scale_inside`, bounds meet also where no row has to be refitted."""
+    X, y = two_moons(80)
+    model = SpanSVC(RBF(gamma=2.0), UniformCost(1.5), scale=scale, scale_inside=True).fit(X, y)
+    assert model.loo_bounds_ == (model.loo_error_, model.loo_error_)
+
+
+def test_rare_categories_define_nothing():
+    """A single 1 among zeros is scaled alike without its row, which needs no refit."""
+    X = np.eye(12)[:, :10]
+    X[:, 9] = np.arange(12.0)
+    assert defining_rows(MinMaxScaler().fit(X), X).tolist() == scaling_changes(X) == [0, 11]
+    thin = sparse.csr_array(X[:, :9])
+    assert defining_rows(MaxAbsScaler().fit(thin), thin).tolist() == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SpanSVC(RBF(gamma=1.0), UniformCost(1.0)).fit(np.vstack([X, X]), np.arange(24) % 2)
 
 
 def test_a_share_above_a_tenth_is_reported_once():
@@ -231,8 +247,9 @@ def test_a_share_above_a_tenth_is_reported_once():
     with pytest.warns(ScalingWarning) as caught:
         model.fit(X, y)
     assert [str(one.message) for one in caught] == [
-        "4 of 30 rows (13 %) alone define the minimum or maximum of a feature. The scaling knows "
-        "these rows even when they are left out, so that the leave-one-out error may be too low. "
+        "4 of 30 rows (13 %) alone define the minimum or maximum of a feature. The scaling still "
+        "depends on these rows when they are left out, so that the leave-one-out error may be too "
+        "low. "
         "`scale_inside=True` refits them with a scaling of the other rows, and `scale=None` does "
         "not scale."
     ]
@@ -281,7 +298,7 @@ def test_rows_without_weight_define_nothing():
     model = SpanSVC(RBF(gamma=2.0), UniformCost(1.5), scale_inside=True)
     model.fit(X, y, sample_weight=weight)
     kept = np.flatnonzero(weight)
-    assert model.scale_rows_.tolist() == kept[range_changes(X[kept])].tolist()
+    assert model.scale_rows_.tolist() == kept[scaling_changes(X[kept])].tolist()
     small = SpanSVC(RBF(gamma=2.0), UniformCost(1.5), scale_inside=True).fit(X[kept], y[kept])
     np.testing.assert_allclose(model.loo_.decision_values, small.loo_.decision_values)
 
@@ -311,7 +328,7 @@ def test_iris_by_brute_force():
     X, y = load_iris(return_X_y=True)
     model = SpanSVC("rbf", UniformCost(), n_trials=4, random_state=0, scale_inside=True).fit(X, y)
     rows, best = model.scale_rows_, model.best_params_
-    assert rows.tolist() == range_changes(X)
+    assert rows.tolist() == scaling_changes(X)
     svc = {"kernel": "rbf", "gamma": best["gamma"]}
     expected = by_brute_force(X, y, np.full(150, best["C"]), rows, svc)
     np.testing.assert_allclose(model.loo_.decision_values[rows], expected, atol=5e-3)

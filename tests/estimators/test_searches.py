@@ -4,15 +4,16 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
 import optuna
 import pytest
 
-from span_hpo import SpanSVC
+from span_hpo import SpanSVC, solve
 from tests.places import ROOT
-from tests.problems import two_moons
+from tests.problems import moons_problem, two_moons
 
 
 def test_seed_decides_the_search():
@@ -31,7 +32,7 @@ import sys
 sys.modules["optuna"] = None
 import numpy as np
 from span_hpo import RBF, SpanSVC, UniformCost
-from tests.problems import two_moons
+from tests.problems import moons_problem, two_moons
 X, y = two_moons(60)
 model = SpanSVC(RBF(gamma=0.5), UniformCost(1.0)).fit(X, y)
 print(model.study_, model.best_params_, round(model.loo_error_, 6))
@@ -138,6 +139,31 @@ def test_ctrl_c_keeps_the_best_so_far(heeded, n_jobs):
     assert model.predict(X).shape == (60,)
 
 
+class Endless(Pressing):
+    """A metric that presses Ctrl-C at its n-th call, and from then on keeps threads busy."""
+
+    def __call__(self, y, decision_values):
+        loss = super().__call__(y, decision_values)
+        give_up = time.monotonic() + 30
+        is_trial = threading.current_thread() is not threading.main_thread()
+        while is_trial and self.left <= 0 and time.monotonic() < give_up:
+            solve(moons_problem(20))
+        return loss
+
+
+def test_ctrl_c_cuts_trials_of_all_threads(heeded):
+    """Trials that would take long are given up, also in other threads than the main one."""
+    X, y = two_moons(60)
+    start = time.monotonic()
+    model = SpanSVC(metric=Endless(at=9), n_trials=100, n_jobs=2, random_state=0)
+    with pytest.warns(UserWarning, match=r"interrupted after \d+ trials"):
+        model.fit(X, y)
+    assert time.monotonic() - start < 25
+    states = [trial.state.name for trial in model.study_.trials]
+    assert "FAIL" in states  # given up
+    assert states.count("COMPLETE") >= 6
+
+
 def test_ctrl_c_before_the_first_trial_interrupts(heeded):
     """Without a finished trial there is no model, and the interrupt is passed on."""
     with pytest.raises(KeyboardInterrupt):
@@ -152,3 +178,14 @@ def test_as_many_trials_as_the_time_allows():
     assert len(model.study_.trials) > 5
     with pytest.raises(ValueError, match=r"`n_trials` must be .* Give one of the two"):
         SpanSVC(n_trials=None).fit(*two_moons(60))
+
+
+def test_a_search_that_has_settled_ends():
+    """The search stops as soon as so many trials have brought no lower loss."""
+    model = SpanSVC(n_trials=500, patience=8, random_state=0).fit(*two_moons(60))
+    losses = [trial.value for trial in model.study_.trials]
+    assert len(losses) < 500
+    assert min(losses[:-8]) == min(losses) == model.best_loss_
+    assert min(losses[:-9]) > min(losses[:-8])
+    with pytest.raises(ValueError, match="`patience` must be a whole number of at least 1"):
+        SpanSVC(patience=0).fit(*two_moons(60))

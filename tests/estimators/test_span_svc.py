@@ -26,6 +26,7 @@ from span_hpo import (
     UniformCost,
 )
 from span_hpo.estimators.scaling import SCALES
+from span_hpo.integrations.optuna import honest_estimate
 from span_hpo.kernels.functions import KERNELS
 from span_hpo.loo import METHODS
 from span_hpo.metrics import METRICS
@@ -240,3 +241,26 @@ def test_help_names_what_can_be_chosen():
     words = [*KERNELS, *WEIGHTINGS, *METRICS, *METHODS, *SAMPLERS, *PRUNERS, *SCALES]
     missing = [word for word in words if f'"{word}"' not in described]
     assert not missing
+
+
+def test_an_honest_estimate_of_the_search():
+    """The optimism of the search is corrected; it is that of the study, also after a pickle."""
+    X, _ = two_moons(80)
+    y = np.random.default_rng(0).choice(["no", "yes"], 80)
+    model = SpanSVC(n_trials=40, random_state=0).fit(X, y)
+    low, high = model.honest_interval_
+    assert model.best_loss_ < model.honest_error_ < high
+    assert low < 0.5 < high
+    assert model.honest_error_ == honest_estimate(model.study_, model.objective_).error
+    assert pickle.loads(pickle.dumps(model)).honest_error_ == model.honest_error_
+
+
+def test_no_honest_estimate_without_a_search_or_a_mean():
+    """The attribute is absent, and the message says why."""
+    X, y = two_moons(40)
+    with pytest.raises(AttributeError, match="after a search with Optuna only"):
+        SpanSVC(**FIXED).fit(X, y).honest_error_  # noqa: B018  the access itself raises
+    model = SpanSVC(n_trials=3, metric="auc").fit(X, y)
+    with pytest.raises(AttributeError, match=r"`honest_interval_` is not there: .* auc has none"):
+        model.honest_interval_  # noqa: B018  as above
+    assert not hasattr(model, "honest_error_")

@@ -36,6 +36,11 @@ def test_encodings(encoding, tmp_path):
             "the byte 0x93 in line 2, which may be .*“Ulm”.*. Set `encoding` cp1252 to",
         ),
         (
+            (TEXT + "Köln,\N{EN DASH},u\n").encode("cp1252"),
+            Dialect(),
+            "the byte 0xf6 in line 1, which may be .*größe.*. Set `encoding` cp1252 to",
+        ),
+        (
             TEXT.encode("utf-16"),
             Dialect(),
             "got the byte order mark of UTF-16. Set `encoding` utf-16 to read it",

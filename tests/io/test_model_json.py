@@ -2,18 +2,22 @@ import copy
 import json
 import tracemalloc
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.sparse import csr_array
 from sklearn.preprocessing import MinMaxScaler
 
-from span_hpo import RBF, Linear, Predictor
+from span_hpo import RBF, Linear, Predictor, SpanSVC, UniformCost
 from span_hpo.calibration import PlattSigmoid
 from span_hpo.io import Encoding
 from span_hpo.io.encoding import EncodedColumn
-from span_hpo.io.model_json import plain_number, read_vectors, written_vectors
+from span_hpo.io.model_json import VERSION, plain_number, read_vectors, written_vectors
 from tests.io.models import fitted
+from tests.problems import two_moons
 
 
 def test_parameters_that_json_does_not_know(tmp_path):
@@ -127,11 +131,29 @@ def test_every_field_is_checked(tmp_path):
     assert refused > 0.8 * len(WRONG) * len(list(fields(content)))
 
 
+NEWER = (
+    r"^\S+ needs a newer span_hpo, which has written it: `version` must be at most "
+    rf"{VERSION}, got {VERSION + 1}\.$"
+)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"version": 1', '"version": 1e999', "version 1 of the format"),
-        ('"version": 1', '"version": true', "version 1 of the format"),
+        (
+            '"version": 1',
+            '"version": 1e999',
+            "a whole number of at least 1, got inf",
+        ),
+        (
+            '"version": 1',
+            '"version": true',
+            "a whole number of at least 1, got True",
+        ),
+        ('"version": 1', '"version": 0', "must say which version of the format it has"),
+        ('"version": 1', '"version": "1"', "must say which version of the format it has"),
+        ('"version": 1', f'"version": {VERSION + 1}', NEWER),
+        ('"version": 1', '"version": ' + "9" * 400, "needs a newer span_hpo"),
         ('"gamma": 0.7', '"gamma": NaN', "NaN is no number of JSON"),
         ('"gamma": 0.7', '"gamma": Infinity', "Infinity is no number"),
         ('"gamma": 0.7', '"gamma": 1e999', "`kernel_parameters.gamma` must be finite"),
@@ -193,3 +215,42 @@ def test_scaling_of_some_features_must_fit(tmp_path):
     scaling = {"shift": [0.0, 0.0], "factor": [1.0, 2.0], "features": [1, 2]}
     path.write_text(json.dumps(content | {"scaling": scaling}))
     assert Predictor.load(path).scaling.features.tolist() == [1, 2]
+
+
+OLD = Path(__file__).with_name("written_by_0_1")
+
+
+def rows_of_0_1():
+    """Return the rows to which the models of the files were fitted."""
+    X, y = two_moons(30, seed=1)
+    table = {"x": X[:, 0].round(2), "z": X[:, 1].round(2), "town": ["a", "b", "c"] * 10}
+    table["x"][4] = np.nan
+    labels = np.where(y > 0, "good", "bad")
+    counts = csr_array(np.maximum(X.round(2), 0))
+    return pd.DataFrame(table), labels, counts, np.where(X[:, 0] > 1, 2, (y > 0).astype(int))
+
+
+def test_files_of_0_1_still_load():
+    """Models that version 0.1 has written predict what the same fit predicts today."""
+    table, labels, counts, three = rows_of_0_1()
+    fixed = {"kernel": RBF(gamma=2.0), "weighting": UniformCost(1.5)}
+    of_table = SpanSVC(**fixed, impute="indicator", scale="standard").fit(table, labels)
+    of_counts = SpanSVC(**fixed).fit(counts, three)
+    for name, model, rows in (("table", of_table, table), ("sparse", of_counts, counts)):
+        old = Predictor.load(OLD / f"{name}.json")
+        assert old.labels.tolist() == model.classes_.tolist()
+        np.testing.assert_array_equal(old.predict(rows), model.predict(rows))
+        probabilities = model.predict_proba(rows)
+        np.testing.assert_allclose(old.predict_proba(rows), probabilities, atol=1e-4)
+
+
+def test_files_of_0_1_are_written_again_as_they_are(tmp_path):
+    """Loading and saving an old file loses nothing that it holds."""
+    for path in sorted(OLD.glob("*.json")):
+        old = json.loads(path.read_text())
+        assert old["version"] == 1
+        Predictor.load(path).save(tmp_path / path.name)
+        again = json.loads((tmp_path / path.name).read_text())
+        assert {name: again[name] for name in old if name != "version"} == {
+            name: value for name, value in old.items() if name != "version"
+        }

@@ -76,7 +76,7 @@ def damaged_json():
     yield "{", "must be a model in JSON, got a damaged file"
     yield "[1, 2]", "must be a model that Predictor.save has written"
     yield '{"format": "other"}', "must be a model that Predictor.save has written"
-    yield '{"format": "span_hpo model", "version": 99}', "must have version 1"
+    yield '{"format": "span_hpo model", "version": 99}', "needs a newer span_hpo"
     yield '{"format": "span_hpo model", "version": 1}', "must hold a whole model"
     for name, value in (
         ("kernel", "gauss"),
@@ -208,3 +208,35 @@ def test_missing_values_need_a_filling():
     for rows in (X, pd.DataFrame(X, columns=names)):
         with pytest.raises(ValueError, match=message):
             predictor.predict(rows)
+
+
+def test_a_threshold_is_kept_in_both_formats(tmp_path):
+    """Files of models without threshold stay as they were; others need a newer format."""
+    X, _, model = fitted(RBF(gamma=0.7), "two", 100)
+    plain = Predictor.from_svc(model)
+    values = plain.decision_function(X)
+    threshold = float(np.median(values))
+    moved = Predictor.from_svc(model, threshold=threshold)
+    expected = plain.labels[(values >= threshold).astype(int)]
+    plain.save(tmp_path / "plain.json")
+    moved.save(tmp_path / "moved.json")
+    contents = [json.loads((tmp_path / f"{name}.json").read_text()) for name in ("plain", "moved")]
+    assert [content["version"] for content in contents] == [1, 2]
+    assert "threshold" not in contents[0]
+    moved.save_libsvm(tmp_path / "moved.libsvm")
+    loaded = Predictor.load(tmp_path / "moved.json")
+    text = Predictor.load_libsvm(tmp_path / "moved.libsvm", n_features=X.shape[1])
+    away = np.abs(values - threshold) > 1e-9  # one row may be the threshold itself
+    for one in (moved, loaded, text):
+        np.testing.assert_array_equal(one.predict(X)[away], expected[away])
+    np.testing.assert_array_equal(loaded.decision_function(X), values)
+    assert (moved.predict(X) != plain.predict(X)).any()
+
+
+def test_a_threshold_for_several_classes_is_refused(tmp_path):
+    """A file cannot ask for what has no meaning."""
+    Predictor.from_svc(fitted(RBF(gamma=0.7), "three", 60)[2]).save(tmp_path / "model.json")
+    content = json.loads((tmp_path / "model.json").read_text())
+    (tmp_path / "model.json").write_text(json.dumps({**content, "threshold": 0.5}))
+    with pytest.raises(ValueError, match=r"`threshold` must be 0\.0, got 0\.5"):
+        Predictor.load(tmp_path / "model.json")

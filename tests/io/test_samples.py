@@ -198,8 +198,17 @@ def test_many_classes_are_counted(tmp_path):
     """Text labels of more than 20 classes are read with a warning."""
     file = tmp_path / "rows.csv"
     file.write_text("a,label\n" + "".join(f"{i},c{i % 25}\n" for i in range(60)))
-    with pytest.warns(UserWarning, match=r"column 'label' of .* holds 25 classes, from 2 rows of"):
+    with pytest.warns(UserWarning, match=r"column 'label' of .* holds 25 classes with 2 rows"):
         assert len(set(read_samples(file, target="label").y)) == 25
+
+
+def test_another_delimiter_is_suspected_if_there_is_one_column(tmp_path):
+    """Where all names stand in one cell, the message asks for the delimiter."""
+    file = tmp_path / "rows.csv"
+    file.write_text("a,b,label\n1,2,u\n3,4,v\n")
+    message = r"must have a column 'label', got only one column, .* Give the character between"
+    with pytest.raises(ValueError, match=message):
+        read_samples(file, target="label", dialect=Dialect(delimiter=";"))
 
 
 def test_numbers_with_decimal_commas(tmp_path):

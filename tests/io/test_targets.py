@@ -24,7 +24,7 @@ def test_quantities_are_refused(labels):
     )
     with pytest.raises(ValueError, match=message):
         checked_labels(labels, "column 'y'")
-    with pytest.warns(UserWarning, match=f"column 'y' holds {count} classes, from 1 rows of"):
+    with pytest.warns(UserWarning, match=f"column 'y' holds {count} classes with 1 row "):
         assert checked_labels(labels, "column 'y'", classify=True) is labels
 
 
@@ -56,7 +56,7 @@ def test_many_classes_are_counted():
     """Above 20 classes the smallest and the largest one are shown."""
     labels = np.array([f"c{i:02}" for i in range(21)] * 3 + ["c20"])
     message = (
-        "column 'y' holds 21 classes, from 3 rows of 'c00' to 4 rows of 'c20'. Each trial makes a "
+        "column 'y' holds 21 classes with 3 rows of 'c00' to 4 rows of 'c20'. Each trial makes a "
         "fit for each of the 210 pairs"
     )
     with pytest.warns(UserWarning, match=message):

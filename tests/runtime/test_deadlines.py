@@ -1,3 +1,5 @@
+import os
+import signal
 import threading
 import time
 
@@ -5,7 +7,13 @@ import numpy as np
 import pytest
 
 from span_hpo import Problem, leave_one_out, solve
-from span_hpo.runtime.deadlines import OutOfTimeError, check_time, time_limit
+from span_hpo.runtime.deadlines import (
+    Deadline,
+    OutOfTimeError,
+    check_time,
+    over_at_ctrl_c,
+    time_limit,
+)
 from tests.problems import moons_problem
 
 
@@ -30,6 +38,60 @@ def test_a_limit_belongs_to_its_thread():
         thread.start()
         thread.join()
     assert ended == [None]
+
+
+def test_a_deadline_may_be_brought_forward():
+    """A computation that runs towards a deadline ends when it is set to an earlier moment."""
+    deadline = Deadline()
+    with time_limit(deadline):
+        check_time()
+        deadline.end = time.monotonic() - 1
+        with pytest.raises(OutOfTimeError):
+            check_time()
+
+
+@pytest.fixture
+def heeded():
+    """Let this process heed Ctrl-C, even if it was started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_ends_computations_of_other_threads(heeded):
+    """The interrupt of the main thread sets the deadlines, and the handler is put back."""
+    deadline, ended = Deadline(), threading.Event()
+
+    def compute():
+        with time_limit(deadline):
+            try:
+                while True:
+                    check_time()
+            except OutOfTimeError:
+                ended.set()
+
+    thread = threading.Thread(target=compute)
+    thread.start()
+    threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt), over_at_ctrl_c(deadline):
+        time.sleep(5)
+    assert ended.wait(5)
+    thread.join()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_handler_that_does_not_interrupt_ends_nothing():
+    """Where Ctrl-C is only noted, computations go on."""
+    deadline, noted = Deadline(), []
+    before = signal.signal(signal.SIGINT, lambda *_: noted.append(True))
+    try:
+        with over_at_ctrl_c(deadline):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.05)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert noted
+    assert deadline.end == np.inf
 
 
 def computed(problem, method):

@@ -29,7 +29,7 @@ def probabilities(X, codes, weight=None):
 @pytest.mark.parametrize(
     ("distance", "share"), [(5, 0.5), (2, 0.5), (1, 0.5), (2, 0.1), (1.5, 0.05)]
 )
-def test_classes_that_overlap_are_not_accused(distance, share):
+def test_classes_that_overlap_are_not_suspected(distance, share):
     """If no label is wrong, hardly any row is listed, however many rows are misclassified."""
     found = [
         len(listed(probabilities(*gaussians(400, distance, share, seed)[:2]))) for seed in range(5)
@@ -70,7 +70,7 @@ def test_several_classes():
     assert wrong[rows].sum() > 0.5 * wrong.sum()
 
 
-def test_few_rows_accuse_nobody():
+def test_few_rows_lead_to_no_suspicion():
     """Ten rows say too little about rates of wrong labels."""
     X, codes, _ = gaussians(10, 5)
     codes[:2] = 0, 1
@@ -85,7 +85,7 @@ def test_the_two_classes_are_treated_alike():
     np.testing.assert_allclose(probabilities(X, labels), probabilities(X, 1 - labels), atol=0.05)
 
 
-def test_rows_without_weight_are_not_accused():
+def test_rows_without_weight_are_not_suspected():
     """A row of weight 0 has the probability 0, and others do not know it."""
     X, codes, rng = gaussians(150, 4)
     labels, _ = flipped(codes, (0.1, 0.1), rng)

@@ -95,6 +95,8 @@ cdef signed char follow(
     cdef double fall, step, slope
     cdef bint sliding, at_end
     memcpy(memory, path.own, count * sizeof(double))
+    if not complete and path.margin[0] <= -CLEAR:
+        return ERROR  # also where the offset has slid before the path began
     while True:
         m = path.n_changed[0]
         while loaded < m:

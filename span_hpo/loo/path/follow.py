@@ -95,6 +95,7 @@ def _settled(
             tableau.follow(paths, complete or careful, threads=threads)
             result.put(todo, checked_paths(tableau, paths, slack))
             for k in np.flatnonzero(paths.outcome == LONG):
+                check_time()
                 found = _continued(tableau, paths, int(k), slack, complete or careful)
                 result.put(todo[[k]], found)
             todo = np.intersect1d(todo, result.lost)

@@ -299,6 +299,8 @@ def _follow(
     D = paths.changed[k]
     memory[:count] = paths.own[k, :count]
     loaded = 0  # number of columns of D in the memory
+    if not complete and paths.margin[k] <= -_CLEAR:
+        return ERROR  # also where the offset has slid before the path began
     while True:
         m = paths.n_changed[k]
         while loaded < m:

@@ -244,7 +244,7 @@ def test_a_pruner_that_can_stop_nothing_is_named(case, objective):
     study = new_study(pruner=pruner(), seed=0)
     message = (
         "`budgets` must have several numbers or shares of rows so that the pruner "
-        f"{name} can stop a trial, got [80] rows: give, for example, 0.125, 0.25, 0.5, 1.0, or no "
+        f"{name} can stop a trial, got [80] rows: pass, for example, 0.125, 0.25, 0.5, 1.0, or no "
         "pruner."
     )
     with pytest.warns(UserWarning, match=f"^{re.escape(message)}$") as caught:

@@ -313,7 +313,8 @@ def test_command_line(tmp_path):
     by_optuna = tune_rows("--trials", "12", "--out", "by_optuna")
     assert set(by_ray) == set(by_optuna)
     assert by_ray["trials"] == 12
-    objective = SpanObjective((X - X.min(axis=0)) / np.ptp(X, axis=0), y)
+    scaled = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    objective = SpanObjective(scaled, y, weighting="uniform")
     assert by_ray["best_loss"] == pytest.approx(objective(by_ray["best_params"]), abs=1e-12)
     assert "exists already" in tune_rows(*command, code=2)
     again = tune_rows(*command, "--resume")
