@@ -42,7 +42,8 @@ def loo_scorer(metric: Any = "error") -> "LooScorer":
     Returns
     -------
     A scorer ``(estimator, X, y, sample_weight=None) -> score``, which can be pickled. Rows are
-    weighted as in the fit, or by `sample_weight` if it is given. The scorer warns with a
+    weighted as in the fit, or by `sample_weight` if it is given. Scores do not depend on the
+    `threshold` of the estimator. The scorer warns with a
     `LeakWarning` if a transformer of the pipeline depends on the labels.
 
     Raises
