@@ -30,6 +30,7 @@ def test_all_examples_are_tested():
         "exact_loo",
         "flaml_component",
         "from_the_shell",
+        "grid_search",
         "imbalanced",
         "pareto",
         "pruning",
@@ -80,6 +81,16 @@ def test_quickstart(tmp_path):
     assert tuned > untuned
     loss = float(re.search(r"leave-one-out error +([\d.]+)", printed)[1])
     assert abs(loss - (1 - tuned)) < 0.02
+
+
+def test_grid_search(tmp_path):
+    """The stock search reports the leave-one-out error of its best model with its bounds."""
+    printed = run([ROOT / "examples" / "grid_search.py"], tmp_path)
+    numbers = re.search(r"error ([\d.]+) \+- ([\d.]+), .* ([\d.]+) and ([\d.]+)", printed)
+    error, standard_error, low, high = map(float, numbers.groups())
+    assert low <= error <= high
+    test_error = float(re.search(r"test error ([\d.]+)", printed)[1])
+    assert abs(test_error - error) < 4 * standard_error
 
 
 @pytest.mark.slow
@@ -235,7 +246,7 @@ def test_tpot_node(tmp_path):
     """A pipeline that TPOT has evolved around our SVM is good on new rows."""
     pytest.importorskip("tpot")
     printed = run([ROOT / "examples" / "tpot_node.py"], tmp_path, warnings="default")
-    assert "FixedSVC" in printed
+    assert "LooSVC" in printed
     assert float(re.search(r"test error ([\d.]+)", printed)[1]) < 0.1
 
 

@@ -42,7 +42,8 @@ def loo_scorer(metric: Any = "error") -> "LooScorer":
     Returns
     -------
     A scorer ``(estimator, X, y, sample_weight=None) -> score``, which can be pickled. Rows are
-    weighted as in the fit, or by `sample_weight` if it is given. The scorer warns with a
+    weighted as in the fit, or by `sample_weight` if it is given. Scores do not depend on the
+    `threshold` of the estimator. The scorer warns with a
     `LeakWarning` if a transformer of the pipeline depends on the labels.
 
     Raises
@@ -97,6 +98,12 @@ class LooScorer:
                 "scorers for several."
             )
         as_metrics(self.metric, weighted=False)
+
+    @property
+    def __name__(self) -> str:
+        """Name of the score, by which TPOT calls its columns."""
+        name = getattr(self.metric, "__name__", type(self.metric).__name__)
+        return f"loo_{self.metric if isinstance(self.metric, str) else name}"
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the score of a fitted estimator, which is larger for better ones.
@@ -200,7 +207,8 @@ def _check_rows(left_out: LeftOutClassifier, y: Any) -> None:
         return
     raise ValueError(
         "`X` and `y` must be the rows to which the estimator was fitted, because there are "
-        f"leave-one-out values of no others, got {received}: use cv=AllRows() in the search."
+        f"leave-one-out values of no others, got {received}: use cv=AllRows() in a search, and "
+        "`best_estimator_.score` for new rows."
     )
 
 

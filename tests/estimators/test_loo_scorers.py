@@ -176,11 +176,32 @@ def test_reads_an_estimator_that_tunes_itself():
     assert loo_scorer()(model, X, y) == -model.loo_error_
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of MLflow
+def test_mlflow_logs_a_search(tmp_path, monkeypatch):
+    """Autologging writes every candidate of a stock search, and its best score."""
+    mlflow = pytest.importorskip("mlflow")
+    X, y = problem()
+    monkeypatch.chdir(tmp_path)  # where MLflow writes files
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/runs.db")
+    mlflow.sklearn.autolog(log_models=False)
+    try:
+        with mlflow.start_run() as run:
+            search = GridSearchCV(LooSVC(), {"C": [0.1, 1.0]}, scoring=loo_scorer(), cv=AllRows())
+            search.fit(X, y)
+    finally:
+        mlflow.sklearn.autolog(disable=True)
+    assert mlflow.get_run(run.info.run_id).data.metrics["best_cv_score"] == search.best_score_
+    logged = mlflow.search_runs([run.info.experiment_id])["metrics.mean_test_score"].dropna()
+    assert sorted(logged) == sorted(search.cv_results_["mean_test_score"])
+
+
 def test_scorers_can_be_pickled():
     """A scorer is sent to other processes as it is."""
     for metric in ("error", "accuracy", weighted_hinge):
         scorer = loo_scorer(metric)
         assert pickle.loads(pickle.dumps(scorer)) == scorer
+        assert scorer.__name__ == f"loo_{getattr(metric, '__name__', metric)}"  # TPOT needs names
 
 
 def test_other_rows_are_refused():
