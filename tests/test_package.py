@@ -112,6 +112,7 @@ LAYOUT = {
         "trials",
         "stopping",
         "studies",
+        "points",
         "selection",
     ],
     "estimators": [
@@ -132,6 +133,15 @@ LAYOUT = {
         "all_rows",
         "loo_scorers",
         "learner",
+        "candidates",
+        "pipelines",
+        "search_rows",
+        "shared_objectives",
+        "scoring",
+        "outcomes",
+        "candidate_search",
+        "search_results",
+        "search_cv",
     ],
     "integrations.ray": ["spaces", "trainable", "searchers", "stopping", "selection", "tuners"],
     "integrations.flaml": ["learners"],
@@ -373,6 +383,7 @@ def test_only_the_border_knows_a_solver():
             "objective.span_objective",
             "estimators.plain",
             "estimators.loo_svc",
+            "estimators.pipelines",
         },
     }
 

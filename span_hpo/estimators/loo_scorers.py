@@ -180,12 +180,19 @@ def _is_theirs(metric: Any) -> bool:
     """Return whether a metric is a scorer of scikit-learn, ``(estimator, X, y) -> score``."""
     if isinstance(metric, str):
         return metric not in METRICS and metric in get_scorer_names()
-    if not callable(metric):
-        return False
+    return callable(metric) and is_scorer(metric)
+
+
+def is_scorer(function: Any) -> bool:
+    """Return whether a function takes an estimator, rows and labels, and not labels and values."""
     try:
-        return next(iter(inspect.signature(metric).parameters), None) == "estimator"
+        parameters = list(inspect.signature(function).parameters.values())
     except ValueError:
         return False  # some functions written in C do not reveal their arguments
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [one.name for one in parameters if one.kind in kinds and one.default is one.empty]
+    needed = [name for name in needed if name not in ("weight", "sample_weight")]
+    return needed[:1] == ["estimator"] or len(needed) > 2
 
 
 def _flat_steps(estimator: Any) -> list[tuple[str, Any]]:

@@ -25,7 +25,7 @@ from span_hpo.selection.thresholds import (
     shifted,
     threshold_at,
 )
-from span_hpo.selection.trials import check_is_mean, honest_estimate_of
+from span_hpo.selection.trials import check_is_mean, honest_estimate_of, honest_estimate_of_rows
 
 __all__ = [
     "COUNTED",
@@ -45,6 +45,7 @@ __all__ = [
     "cost_probability",
     "honest_estimate",
     "honest_estimate_of",
+    "honest_estimate_of_rows",
     "is_settled",
     "out_of_bag_losses",
     "percentile_interval",

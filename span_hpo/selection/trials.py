@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from span_hpo.metrics import SMOOTH_ERROR
+from span_hpo.metrics import SMOOTH_ERROR, Metric
 from span_hpo.objective import MOST_TRIALS, SpanObjective, TrialRows
+from span_hpo.runtime import FloatArray
 from span_hpo.selection.honest import LEVEL, HonestEstimate, honest_estimate
 from span_hpo.selection.tables import LossTable
 from span_hpo.space import Params
@@ -66,18 +67,49 @@ def honest_estimate_of(
         raise ValueError("`points` must hold at least one trial on all rows, got none.")
     best = sorted(range(len(points)), key=lambda number: (*ranks[number], number))[:MOST_TRIALS]
     trials = _row_losses(objective, [points[number] for number in sorted(best)], report)
-    y, metric = objective.data.y, objective.metrics[0]
-    estimate = honest_estimate(
+    estimate = honest_estimate_of_rows(
+        trials,
+        objective.metrics[0],
+        objective.data.y,
+        objective.metric_weight,
+        level=level,
+        seed=seed,
+    )
+    return replace(estimate, n_trials=len(points))
+
+
+def honest_estimate_of_rows(
+    trials: Sequence[TrialRows],
+    metric: Metric,
+    y: FloatArray,
+    weight: FloatArray,
+    *,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> HonestEstimate:
+    """Return the honest estimate for the best of some trials from their row losses.
+
+    Parameters
+    ----------
+    trials
+        Row losses of the trials, in their order.
+    metric
+        Metric that was minimised.
+    y, weight
+        Labels as numbers, and weight of each row, shape (l,).
+    level, seed
+        See `honest_estimate_of`.
+    """
+    return honest_estimate(
         LossTable([trial.losses for trial in trials], metric.strata(y)),
         LossTable([trial.smooth for trial in trials], SMOOTH_ERROR.strata(y)),
         np.array([trial.rank[2] for trial in trials]),
-        objective.metric_weight,
+        weight,
         level=level,
         seed=seed,
         optimistic=min(trial.rank for trial in trials)[0],
         loss_name=metric.name,
     )
-    return replace(estimate, n_trials=len(points))
 
 
 def _row_losses(

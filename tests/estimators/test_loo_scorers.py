@@ -13,6 +13,7 @@ from sklearn.metrics import (
     balanced_accuracy_score,
     cohen_kappa_score,
     f1_score,
+    get_scorer,
     log_loss,
     make_scorer,
     roc_auc_score,
@@ -37,7 +38,7 @@ from span_hpo import (
     UniformCost,
     loo_scorer,
 )
-from span_hpo.estimators.loo_scorers import loo_loss
+from span_hpo.estimators.loo_scorers import is_scorer, loo_loss
 from span_hpo.metrics import METRICS, as_metrics
 from tests.problems import two_moons
 
@@ -284,3 +285,13 @@ def test_transformers_are_examined_once():
     grid = {"loosvc__C": [0.1, 1.0, 10.0, 100.0]}
     GridSearchCV(pipeline, grid, scoring=loo_scorer(), cv=AllRows()).fit(X, y)
     assert Counted.fits == 5 + 2  # four candidates and the best model, and two fits to compare
+
+
+def test_functions_are_told_apart_by_their_arguments():
+    """A scorer takes an estimator, rows and labels; a loss takes labels and values."""
+    assert is_scorer(lambda model, X, y: 0.0)
+    assert is_scorer(lambda estimator, *rest: 0.0)
+    assert is_scorer(get_scorer("accuracy"))
+    assert not is_scorer(lambda y, f: 0.0)
+    assert not is_scorer(lambda y, f, sample_weight: 0.0)
+    assert not is_scorer(lambda y, f, weight=None, beta=2: 0.0)
