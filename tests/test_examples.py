@@ -27,6 +27,7 @@ def test_all_examples_are_tested():
     programs = [path for path in (ROOT / "examples").iterdir() if path.suffix in (".py", ".sh")]
     assert {path.stem for path in programs} == {
         "bounds",
+        "drop_in",
         "exact_loo",
         "flaml_component",
         "from_the_shell",
@@ -61,6 +62,20 @@ def test_bounds(tmp_path):
     assert [row[0] for row in rows] == [0.01, 0.1, 1, 10, 100, 1000]
     for _, exact, _, xi_alpha, span_bound, support_vectors, _ in rows:
         assert exact <= min(xi_alpha, span_bound, support_vectors)
+
+
+def test_drop_in(tmp_path):
+    """Both searches choose among the same candidates, and the honest error is above the best."""
+    printed = run([ROOT / "examples" / "drop_in.py"], tmp_path)
+    found = re.findall(r"best score ([\d.]+), test score ([\d.]+)", printed)
+    best, tests = ([float(numbers[place]) for numbers in found] for place in (0, 1))
+    assert abs(best[0] - best[1]) < 0.02
+    assert abs(tests[0] - tests[1]) < 0.02
+    pattern = r"error to expect on new rows: ([\d.]+), from ([\d.]+) to ([\d.]+)"
+    error, low, high = (float(number) for number in re.search(pattern, printed).groups())
+    assert low < error < high
+    assert error > 1 - best[1]
+    assert low < 1 - tests[1] < high
 
 
 def test_exact_loo(tmp_path):
