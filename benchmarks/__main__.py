@@ -33,6 +33,7 @@ BENCHMARKS = {
         "spaces",
         "loo_methods",
         "users",
+        "drop_in",
         "thresholds",
         "honesty",
         "pruning",

@@ -18,6 +18,7 @@ from benchmarks.peers import calibration, grids, peers
 from benchmarks.robustness import chaos, mutations, one_answer, truth
 from benchmarks.search import (
     cluster,
+    drop_in,
     honesty,
     loo_methods,
     nodes,
@@ -82,6 +83,7 @@ TABLES = {
         "honesty": honesty.table,
         "honesty time": honesty.time_table,
     },
+    "docs/search_cv.md": {"drop in": drop_in.table},
     "docs/theory.md": {"one answer": one_answer.table, "truth": truth.table},
     "docs/command_line.md": {"mutations": mutations.table},
     "docs/results.md": {

@@ -81,6 +81,7 @@ def test_all_measures_everything_in_order(monkeypatch):
         "spaces",
         "loo_methods",
         "users",
+        "drop_in",
         "thresholds",
         "honesty",
         "samplers",
