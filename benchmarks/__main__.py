@@ -36,6 +36,7 @@ BENCHMARKS = {
         "drop_in",
         "thresholds",
         "honesty",
+        "stopping",
         "pruning",
         "overhead",
         "samplers",

@@ -27,6 +27,7 @@ from benchmarks.search import (
     samplers,
     search,
     spaces,
+    stopping,
     thresholds,
     users,
 )
@@ -82,6 +83,7 @@ TABLES = {
         "thresholds": thresholds.table,
         "honesty": honesty.table,
         "honesty time": honesty.time_table,
+        "stopping": stopping.table,
     },
     "docs/search_cv.md": {"drop in": drop_in.table},
     "docs/theory.md": {"one answer": one_answer.table, "truth": truth.table},

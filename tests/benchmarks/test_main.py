@@ -84,6 +84,7 @@ def test_all_measures_everything_in_order(monkeypatch):
         "drop_in",
         "thresholds",
         "honesty",
+        "stopping",
         "samplers",
         "weighted",
         "ringnorm",
