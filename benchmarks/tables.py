@@ -18,6 +18,7 @@ from benchmarks.peers import calibration, grids, peers
 from benchmarks.robustness import chaos, mutations, one_answer, truth
 from benchmarks.search import (
     cluster,
+    drop_in,
     ensembles,
     honesty,
     loo_methods,
@@ -27,6 +28,7 @@ from benchmarks.search import (
     samplers,
     search,
     spaces,
+    stopping,
     thresholds,
     users,
 )
@@ -84,7 +86,9 @@ TABLES = {
         "honest ensembles": ensembles.honest_table,
         "honesty": honesty.table,
         "honesty time": honesty.time_table,
+        "stopping": stopping.table,
     },
+    "docs/search_cv.md": {"drop in": drop_in.table},
     "docs/theory.md": {"one answer": one_answer.table, "truth": truth.table},
     "docs/command_line.md": {"mutations": mutations.table},
     "docs/results.md": {

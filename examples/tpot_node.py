@@ -10,47 +10,19 @@ from ConfigSpace import ConfigurationSpace, Float
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from span_hpo import RBF, SpanSVC, UniformCost
-
-
-class FixedSVC(SpanSVC):
-    """An SVM with fixed hyperparameters, which TPOT sets as plain numbers."""
-
-    def __init__(self, C=1.0, gamma=0.1):
-        super().__init__(kernel=RBF(gamma), weighting=UniformCost(C))
-        self.C = C
-        self.gamma = gamma
-
-
-class AllRows:
-    """A single split in which all rows are both training and test rows."""
-
-    def split(self, X, y=None, groups=None):
-        """Yield all rows as training rows and as test rows."""
-        rows = np.arange(len(X))
-        yield rows, rows
-
-    def get_n_splits(self, X=None, y=None, groups=None):
-        """Return the number of splits, which is one."""
-        return 1
-
-
-def loo_accuracy(pipeline, X, y):
-    """Return the leave-one-out accuracy of the SVM at the end of a fitted pipeline."""
-    return 1 - pipeline[-1].loo_error_
-
+from span_hpo import AllRows, LooSVC, loo_scorer
 
 if __name__ == "__main__":
     X, y = load_digits(return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y % 2, train_size=400, random_state=0)
     space = ConfigurationSpace(
-        {"C": Float("C", (0.01, 1000.0), log=True), "gamma": Float("gamma", (0.01, 10.0), log=True)}
+        {"C": Float("C", (0.01, 1000.0), log=True), "gamma": Float("gamma", (1e-4, 1.0), log=True)}
     )
-    svm = tpot.search_spaces.nodes.EstimatorNode(method=FixedSVC, space=space)
+    svm = tpot.search_spaces.nodes.EstimatorNode(method=LooSVC, space=space)
     scalers = tpot.config.get_search_space(["StandardScaler", "PCA", "Passthrough"])
     search = tpot.TPOTEstimator(
         search_space=tpot.search_spaces.pipelines.SequentialPipeline([scalers, svm]),
-        scorers=[loo_accuracy],
+        scorers=[loo_scorer("accuracy")],
         scorers_weights=[1],
         classification=True,
         cv=AllRows(),

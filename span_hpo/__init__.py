@@ -9,7 +9,7 @@ import logging as _logging
 from span_hpo import bounds
 from span_hpo.data import Dataset
 from span_hpo.errors import LeakWarning, ScalingWarning, SolverError
-from span_hpo.estimators import AllRows, LooSVC, SpanSVC, loo_scorer
+from span_hpo.estimators import AllRows, LooSVC, SpanSearchCV, SpanSVC, loo_scorer
 from span_hpo.io import EnsemblePredictor, Predictor, Scaling
 from span_hpo.kernels import RBF, FunctionKernel, Laplacian, Linear, Polynomial, Precomputed
 from span_hpo.loo import (
@@ -71,6 +71,7 @@ __all__ = [
     "SolverError",
     "SpanObjective",
     "SpanSVC",
+    "SpanSearchCV",
     "UniformCost",
     "Weighting",
     "bounds",

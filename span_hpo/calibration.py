@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.special import expit, logit
 
-from span_hpo.loo import LeaveOneOut
 from span_hpo.runtime import FloatArray, IndexArray, rows_of, weighted_mean
 from span_hpo.solver import n_classes_of, pairs_of, rows_of_pairs
 
@@ -15,6 +15,18 @@ _PLATT_GRADIENT = 1e-10  # gradient of the mean cross-entropy that ends the fit,
 _PLATT_STEP = 1e-10  # shortest step of the line search, relative to the Newton step
 _PLATT_RIDGE = 1e-12  # ridge that keeps the Hessian regular where all values agree
 _TIE = 1e-9  # relative amount by which the predicted class exceeds an equally probable one
+
+
+class LeftOutValues(Protocol):
+    """Labels as numbers and leave-one-out decision values, as a `LeaveOneOut` has them."""
+
+    @property
+    def y(self) -> FloatArray:
+        """Labels: -1 and +1 for two classes, class numbers for more."""
+
+    @property
+    def decision_values(self) -> FloatArray:
+        """Values, shape (l,) for two classes and (l, pairs) for more."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +136,7 @@ def calibrated(sigmoids: Sequence[PlattSigmoid], values: FloatArray) -> FloatArr
     return _coupled(sigmoids, values, n_classes_of(values.shape[1]))
 
 
-def loo_sigmoids(loo: LeaveOneOut, weight: FloatArray) -> tuple[PlattSigmoid, ...]:
+def loo_sigmoids(loo: LeftOutValues, weight: FloatArray) -> tuple[PlattSigmoid, ...]:
     """Return the sigmoid of every pair of classes, fitted to the leave-one-out values."""
     y, values = loo.y, loo.decision_values
     if values.ndim == 1:

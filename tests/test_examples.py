@@ -27,9 +27,11 @@ def test_all_examples_are_tested():
     programs = [path for path in (ROOT / "examples").iterdir() if path.suffix in (".py", ".sh")]
     assert {path.stem for path in programs} == {
         "bounds",
+        "drop_in",
         "exact_loo",
         "flaml_component",
         "from_the_shell",
+        "grid_search",
         "imbalanced",
         "pareto",
         "pruning",
@@ -62,6 +64,20 @@ def test_bounds(tmp_path):
         assert exact <= min(xi_alpha, span_bound, support_vectors)
 
 
+def test_drop_in(tmp_path):
+    """Both searches choose among the same candidates, and the honest error is above the best."""
+    printed = run([ROOT / "examples" / "drop_in.py"], tmp_path)
+    found = re.findall(r"best score ([\d.]+), test score ([\d.]+)", printed)
+    best, tests = ([float(numbers[place]) for numbers in found] for place in (0, 1))
+    assert abs(best[0] - best[1]) < 0.02
+    assert abs(tests[0] - tests[1]) < 0.02
+    pattern = r"error to expect on new rows: ([\d.]+), from ([\d.]+) to ([\d.]+)"
+    error, low, high = (float(number) for number in re.search(pattern, printed).groups())
+    assert low < error < high
+    assert error > 1 - best[1]
+    assert low < 1 - tests[1] < high
+
+
 def test_exact_loo(tmp_path):
     """The exact methods agree in the number of errors, and the span-rule's bounds contain it."""
     printed = run([ROOT / "examples" / "exact_loo.py"], tmp_path)
@@ -80,6 +96,16 @@ def test_quickstart(tmp_path):
     assert tuned > untuned
     loss = float(re.search(r"leave-one-out error +([\d.]+)", printed)[1])
     assert abs(loss - (1 - tuned)) < 0.02
+
+
+def test_grid_search(tmp_path):
+    """The stock search reports the leave-one-out error of its best model with its bounds."""
+    printed = run([ROOT / "examples" / "grid_search.py"], tmp_path)
+    numbers = re.search(r"error ([\d.]+) \+- ([\d.]+), .* ([\d.]+) and ([\d.]+)", printed)
+    error, standard_error, low, high = map(float, numbers.groups())
+    assert low <= error <= high
+    test_error = float(re.search(r"test error ([\d.]+)", printed)[1])
+    assert abs(test_error - error) < 4 * standard_error
 
 
 @pytest.mark.slow
@@ -235,7 +261,7 @@ def test_tpot_node(tmp_path):
     """A pipeline that TPOT has evolved around our SVM is good on new rows."""
     pytest.importorskip("tpot")
     printed = run([ROOT / "examples" / "tpot_node.py"], tmp_path, warnings="default")
-    assert "FixedSVC" in printed
+    assert "LooSVC" in printed
     assert float(re.search(r"test error ([\d.]+)", printed)[1]) < 0.1
 
 

@@ -124,6 +124,7 @@ LAYOUT = {
         "trials",
         "stopping",
         "studies",
+        "points",
         "selection",
     ],
     "estimators": [
@@ -144,6 +145,15 @@ LAYOUT = {
         "all_rows",
         "loo_scorers",
         "learner",
+        "candidates",
+        "pipelines",
+        "search_rows",
+        "shared_objectives",
+        "scoring",
+        "outcomes",
+        "candidate_search",
+        "search_results",
+        "search_cv",
     ],
     "integrations.ray": ["spaces", "trainable", "searchers", "stopping", "selection", "tuners"],
     "integrations.flaml": ["learners"],
@@ -385,6 +395,7 @@ def test_only_the_border_knows_a_solver():
             "objective.span_objective",
             "estimators.plain",
             "estimators.loo_svc",
+            "estimators.pipelines",
         },
     }
 

@@ -7,6 +7,7 @@ except ImportError as error:
         "span_hpo.integrations.optuna needs Optuna: pip install 'span-hpo[optuna]'."
     ) from error
 
+from span_hpo.integrations.optuna.points import search_points
 from span_hpo.integrations.optuna.samplers import check_sampler
 from span_hpo.integrations.optuna.selection import (
     best_ensemble,
@@ -55,6 +56,7 @@ __all__ = [
     "params_of",
     "ranked_params",
     "search",
+    "search_points",
     "search_space",
     "storage_errors",
     "suggest_params",

@@ -15,7 +15,7 @@ from optuna.trial import BaseTrial, FrozenTrial, TrialState
 
 from span_hpo.objective import SpanObjective
 from span_hpo.search import option_labels, read_params, written_grid, written_params
-from span_hpo.space import Choice, Dimension, Int
+from span_hpo.space import Choice, Dimension, Int, Space
 
 
 def as_objective(objective: Any) -> SpanObjective:
@@ -139,14 +139,21 @@ def suggest_params(trial: BaseTrial, objective: SpanObjective) -> dict[str, Any]
     >>> suggest_params(FixedTrial({"C_0": 2.0, "C_1": 4.0}), objective)
     {'C_0': 2.0, 'C_1': 4.0}
     """
-    for name, part in search_space(objective).items():
+    suggest_all(trial, as_objective(objective).space)
+    return params_of(trial, objective)
+
+
+def suggest_all(trial: BaseTrial, space: Space) -> dict[str, Any]:
+    """Return a value for every name of a space, with options in place of their labels."""
+    for name, dimension in space.items():
+        part = _distribution(dimension)
         if isinstance(part, CategoricalDistribution):
             trial.suggest_categorical(name, part.choices)
         elif isinstance(part, FloatDistribution):
             trial.suggest_float(name, part.low, part.high, step=part.step, log=part.log)
         elif isinstance(part, IntDistribution):
             trial.suggest_int(name, part.low, part.high, step=part.step, log=part.log)
-    return params_of(trial, objective)
+    return read_params(space, trial.params, "trial")
 
 
 def params_of(trial: BaseTrial | FrozenTrial, objective: SpanObjective) -> dict[str, Any]:

@@ -325,7 +325,7 @@ def search(
     study.sampler = claims.sampler
     try:
         with quiet():
-            _run(
+            run_trials(
                 claims,
                 function,
                 timeout=timeout,
@@ -342,9 +342,9 @@ def search(
         study.sampler = given
 
 
-def _run(
+def run_trials(
     claims: Claims,
-    function: OptunaObjective,
+    function: Callable[[optuna.Trial], Any],
     *,
     timeout: float | None,
     until: Callable[[], bool],

@@ -9,6 +9,7 @@ from span_hpo.estimators.loo_svc import LooSVC
 from span_hpo.estimators.plain import as_plain
 from span_hpo.estimators.scaling import SCALES, fitted_scaler
 from span_hpo.estimators.scaling_inside import ScaledRows, exact_evaluation
+from span_hpo.estimators.search_cv import SpanSearchCV
 from span_hpo.estimators.searches import sampler_seed
 from span_hpo.estimators.span_svc import SpanSVC
 from span_hpo.estimators.svc_arguments import SVCArguments
@@ -23,6 +24,7 @@ __all__ = [
     "SVCArguments",
     "ScaledRows",
     "SpanSVC",
+    "SpanSearchCV",
     "as_plain",
     "default_weighting",
     "depends_on_labels",

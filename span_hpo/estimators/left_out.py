@@ -1,5 +1,6 @@
 """The predictions of training rows by the models that were fitted without them."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,42 @@ from span_hpo.data import Dataset
 from span_hpo.loo import LeaveOneOut
 from span_hpo.runtime import Array, FloatArray, IndexArray
 from span_hpo.solver import is_wrong, voted
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledValues:
+    """Leave-one-out values with their labels, as metrics get them.
+
+    Attributes
+    ----------
+    y
+        Labels: -1 and +1 for two classes, class numbers for more.
+    decision_values
+        Leave-one-out values, shape (l,) for two classes and (l, pairs) for more.
+    classes
+        Labels of the classes in sorted order.
+    """
+
+    y: FloatArray
+    decision_values: FloatArray
+    classes: Array
+
+    @property
+    def codes(self) -> IndexArray:
+        """Number of the class of each row, shape (l,)."""
+        codes: IndexArray = (self.y > 0 if self.decision_values.ndim == 1 else self.y).astype(int)
+        return codes
+
+    @property
+    def labels(self) -> Array:
+        """Label of each row, shape (l,)."""
+        labels: Array = self.classes[self.codes]
+        return labels
+
+    def classifier(self, weight: FloatArray) -> "LeftOutClassifier":
+        """Return the classifier of these rows, which all count as rows of the user."""
+        count = len(self.y)
+        return LeftOutClassifier(self, self, weight, np.arange(count), count)
 
 
 def _has_two_classes(classifier: Any) -> bool:
@@ -26,9 +63,9 @@ class LeftOutClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     Parameters
     ----------
     loo
-        Leave-one-out result.
+        Leave-one-out result, or its values and labels.
     data
-        Rows and labels of the fit.
+        Rows and labels of the fit, or the labels only.
     weight
         Weight of each row of the fit, by which its value counts in the calibration.
     rows
@@ -46,7 +83,12 @@ class LeftOutClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     """
 
     def __init__(
-        self, loo: LeaveOneOut, data: Dataset, weight: FloatArray, rows: IndexArray, n_rows: int
+        self,
+        loo: LeaveOneOut | LabelledValues,
+        data: Dataset | LabelledValues,
+        weight: FloatArray,
+        rows: IndexArray,
+        n_rows: int,
     ) -> None:
         self.loo = loo
         self.data = data

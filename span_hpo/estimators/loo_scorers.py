@@ -42,7 +42,8 @@ def loo_scorer(metric: Any = "error") -> "LooScorer":
     Returns
     -------
     A scorer ``(estimator, X, y, sample_weight=None) -> score``, which can be pickled. Rows are
-    weighted as in the fit, or by `sample_weight` if it is given. The scorer warns with a
+    weighted as in the fit, or by `sample_weight` if it is given. Scores do not depend on the
+    `threshold` of the estimator. The scorer warns with a
     `LeakWarning` if a transformer of the pipeline depends on the labels.
 
     Raises
@@ -97,6 +98,12 @@ class LooScorer:
                 "scorers for several."
             )
         as_metrics(self.metric, weighted=False)
+
+    @property
+    def __name__(self) -> str:
+        """Name of the score, by which TPOT calls its columns."""
+        name = getattr(self.metric, "__name__", type(self.metric).__name__)
+        return f"loo_{self.metric if isinstance(self.metric, str) else name}"
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the score of a fitted estimator, which is larger for better ones.
@@ -173,12 +180,19 @@ def _is_theirs(metric: Any) -> bool:
     """Return whether a metric is a scorer of scikit-learn, ``(estimator, X, y) -> score``."""
     if isinstance(metric, str):
         return metric not in METRICS and metric in get_scorer_names()
-    if not callable(metric):
-        return False
+    return callable(metric) and is_scorer(metric)
+
+
+def is_scorer(function: Any) -> bool:
+    """Return whether a function takes an estimator, rows and labels, and not labels and values."""
     try:
-        return next(iter(inspect.signature(metric).parameters), None) == "estimator"
+        parameters = list(inspect.signature(function).parameters.values())
     except ValueError:
         return False  # some functions written in C do not reveal their arguments
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [one.name for one in parameters if one.kind in kinds and one.default is one.empty]
+    needed = [name for name in needed if name not in ("weight", "sample_weight")]
+    return needed[:1] == ["estimator"] or len(needed) > 2
 
 
 def _flat_steps(estimator: Any) -> list[tuple[str, Any]]:
@@ -200,7 +214,8 @@ def _check_rows(left_out: LeftOutClassifier, y: Any) -> None:
         return
     raise ValueError(
         "`X` and `y` must be the rows to which the estimator was fitted, because there are "
-        f"leave-one-out values of no others, got {received}: use cv=AllRows() in the search."
+        f"leave-one-out values of no others, got {received}: use cv=AllRows() in a search, and "
+        "`best_estimator_.score` for new rows."
     )
 
 

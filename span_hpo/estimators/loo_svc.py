@@ -13,9 +13,9 @@ from span_hpo.estimators.fitted import FittedSVC
 from span_hpo.estimators.row_weights import WEIGHT, checked_weights, kept_rows, row_weighted
 from span_hpo.estimators.svc_arguments import SVCArguments
 from span_hpo.kernels import FunctionKernel
+from span_hpo.metrics import as_metrics, standard_error
 from span_hpo.objective import SpanObjective
 from span_hpo.runtime import Array, FloatArray, IndexArray
-from span_hpo.solver import is_wrong
 
 # The arguments of `SVC`, apart from `probability`, which scikit-learn has deprecated.
 _ARGUMENTS = (
@@ -63,6 +63,11 @@ class LooSVC(FittedSVC):
         "stopping", or "auto". The latter is "exact" on up to 60 rows, or if many spans are
         undefined on up to 1,000 rows of two classes, and "span" otherwise; `loo_method_` tells
         which.
+    threshold, miss_cost
+        Where the prediction of two classes switches, and what it costs to miss a row of each class;
+        see `SpanSVC`. Leave-one-out errors and the scores of `loo_scorer` are those without them.
+    metric
+        Metric for which ``threshold="loo"`` is chosen; one of those that `SpanSVC` takes.
     memory_limit
         Megabytes for the kernel matrix; see `SpanObjective`.
 
@@ -85,6 +90,9 @@ class LooSVC(FittedSVC):
         Leave-one-out result of the rows with a positive weight.
     loo_method_
         Method of leave-one-out that was used.
+    threshold_, threshold_loss_
+        Decision value from which on the second class is predicted, and the leave-one-out loss
+        there; see `SpanSVC`.
     label_error_probability_, suspects_
         Probability that the label of each training row is wrong, and the rows for which it is above
         0.5, the most probable first; see `SpanSVC`.
@@ -137,6 +145,9 @@ fit_status_, shape_fit_
         break_ties: bool = False,
         random_state: Any = None,
         loo_method: str = AUTO,
+        threshold: Any = None,
+        miss_cost: Any = None,
+        metric: Any = "error",
         memory_limit: float | None = None,
     ) -> None:
         self.C = C
@@ -155,6 +166,9 @@ fit_status_, shape_fit_
         self.break_ties = break_ties
         self.random_state = random_state
         self.loo_method = loo_method
+        self.threshold = threshold
+        self.miss_cost = miss_cost
+        self.metric = metric
         self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LooSVC":
@@ -178,6 +192,7 @@ fit_status_, shape_fit_
         arguments, method = SVCArguments.of(self.get_params()), as_loo_method(self.loo_method)
         X, y = self._validated(X, y, ensure_min_samples=2)
         check_classification_targets(y)
+        self._check_threshold(self.metric, y)
         weight = None if sample_weight is None else checked_weights(sample_weight, y)
         kept = kept_rows(weight, len(y), is_kernel=False)
         weighting, scores = arguments.weighting_of(y, kept), None
@@ -189,6 +204,7 @@ fit_status_, shape_fit_
             y[kept],
             kernel=arguments.kernel_of(X),
             weighting=weighting,
+            metric=self.metric,
             scores=scores,
             metric_weight=weight,
             tol=arguments.tol,
@@ -227,8 +243,9 @@ fit_status_, shape_fit_
     def loo_standard_error_(self) -> float:
         """Standard error of the leave-one-out error over samples of rows."""
         check_is_fitted(self)
-        wrong = is_wrong(self.loo_.y, self.loo_.decision_values)
-        return float(wrong.std(ddof=1) / np.sqrt(len(wrong)))
+        (error,) = as_metrics("error", weighted=False)
+        y, values = self.loo_.y, self.loo_.decision_values
+        return standard_error(error, y, values, np.ones(len(y)))
 
     @property
     def support_(self) -> IndexArray:

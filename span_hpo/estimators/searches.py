@@ -77,15 +77,10 @@ def searched(
         return _found(settings.search(objective), objective, settings), None
     wanted_trials(settings.n_trials, settings.timeout)  # checked before a study is created
     n_jobs = thread_count("n_jobs", settings.n_jobs)
-    try:
-        from span_hpo.integrations import optuna as adapter
-    except ModuleNotFoundError:
-        raise  # something else than Optuna is missing, for which the adapter has a message
-    except ImportError as error:
-        raise ImportError(
-            "A search needs Optuna: pip install 'span-hpo[optuna]'. It is not needed if all "
-            "hyperparameters are fixed, as in SpanSVC(RBF(gamma=0.1), UniformCost(1.0))."
-        ) from error
+    adapter = optuna_adapter(
+        "A search needs Optuna: pip install 'span-hpo[optuna]'. It is not needed if all "
+        "hyperparameters are fixed, as in SpanSVC(RBF(gamma=0.1), UniformCost(1.0))."
+    )
     given = settings.budgets
     budgets = None if given is None else objective.budget_rows(given)
     study = adapter.new_study(
@@ -131,6 +126,17 @@ def _found(found: Any, objective: SpanObjective, settings: SearchSettings) -> li
         )
     points = [found] if isinstance(found, Mapping) or not settings.ensemble else found
     return [checked_params(objective.space, point) for point in points]
+
+
+def optuna_adapter(why: str) -> Any:
+    """Return the package that adapts Optuna, or raise an ``ImportError`` that says why."""
+    try:
+        from span_hpo.integrations import optuna as adapter
+    except ModuleNotFoundError:
+        raise  # something else than Optuna is missing, for which the adapter has a message
+    except ImportError as error:
+        raise ImportError(why) from error
+    return adapter
 
 
 def sampler_seed(random_state: Any) -> int:

@@ -12,7 +12,7 @@ from span_hpo.kernels.blocks import (
     kernel_times,
     largest_entry,
 )
-from span_hpo.kernels.cache import KernelCache, KernelMemory
+from span_hpo.kernels.cache import KernelCache, KernelMemory, default_memory_limit
 from span_hpo.kernels.distances import cross_squared_distances, median_squared_distance
 from span_hpo.kernels.functions import (
     KERNELS,
@@ -47,6 +47,7 @@ __all__ = [
     "as_kernel",
     "as_kernel_blocks",
     "cross_squared_distances",
+    "default_memory_limit",
     "entry_range",
     "first_equal_rows",
     "is_held",

@@ -41,6 +41,7 @@ from span_hpo.solver import (
 
 _WANTED = 1e-6  # accuracy, in units of the margin, to which the ends of paths are improved
 _TWO_OF_EACH = 4  # the sum of l labels, -1 and +1, is at most l - 4 with two rows in each class
+_FEW_UNDEFINED = 64  # largest number of rows without a span whose paths are followed to the end
 _FEW_ROWS = 4  # number of rows that are not worth a search for equal ones
 _RESOLVED = 1e-9  # accuracy, in units of the margin, that a refit would not improve
 
@@ -58,8 +59,9 @@ def leave_one_out(
 
     - "span": the span-rule ``f^p(x_p) = f(x_p) - y_p alpha_p S_p^2`` with the free span. It is an
       estimate, and exact if the removal of p changes neither the in-bound nor the bounded set. A
-      row whose span is undefined follows its dual path until its class is proven. What the fit
-      alone proves is stated in `LeaveOneOut.certified` and `LeaveOneOut.error_bounds`.
+      row whose span is undefined follows its dual path to its end. If there are more than 64 such
+      rows, paths may be long, and end where the class is proven; the value is then -1 or 1. What
+      the fit alone proves is stated in `LeaveOneOut.certified` and `LeaveOneOut.error_bounds`.
     - "exact": the class of every row is proven, by a certificate or along its dual path.
     - "refit": the fit is repeated without each row, by brute force. It is the reference for all
       other methods.
@@ -79,8 +81,8 @@ def leave_one_out(
     method
         Name of the method: "span", "exact", "refit" or "stopping".
     complete
-        Continue until the value itself is known, not only its sign; for "span" this concerns the
-        rows whose span is undefined.
+        Continue until the value itself is known, not only its sign; for "span" this concerns many
+        rows whose spans are undefined.
     certify
         For "span": prove what can be proven from the fit alone. If False, the values are the same,
         but only errors by definition and rows that follow their path are certified.
@@ -179,16 +181,19 @@ def _by_span_rule(solution: DualSolution, request: _Request) -> _Answers:
         return _Answers(proofs, values, spans, np.empty(0, dtype=np.intp))
     proofs = fit_proofs(basic) if request.certify else immediate_proofs(basic, certify=False)
     refitted = rows_of(undefined & ~proofs.solved)
+    to_end = request.complete or len(refitted) <= _FEW_UNDEFINED
     if len(refitted):
-        refitted = _follow_or_refit(
-            basic, proofs, refitted, to_end=request.complete, threads=request.threads
-        )
+        refitted = _follow_or_refit(basic, proofs, refitted, to_end=to_end, threads=request.threads)
     known = undefined | proofs.solved
     if basic is not solution:
         # A row may be a zero row of the basic solution only; the estimate does not depend on that.
         known &= undefined | (solution.alpha == 0) | (basic.alpha > 0)
         proofs.accuracy[~known] = np.inf  # what is proven about the class of a row remains so
     values = np.where(known, _proven_values(solution, proofs), estimates)
+    if not to_end:
+        # The bound that has proven a class depends on the order of the rows.
+        only_class = undefined & proofs.proven & ~proofs.exact
+        values = np.where(only_class, np.where(values > 0, 1.0, -1.0), values)
     return _Answers(proofs, values, spans, refitted)
 
 

@@ -41,7 +41,7 @@ from span_hpo.selection.thresholds import (
     shifted,
     threshold_at,
 )
-from span_hpo.selection.trials import check_is_mean, honest_estimate_of
+from span_hpo.selection.trials import check_is_mean, honest_estimate_of, honest_estimate_of_rows
 
 __all__ = [
     "COUNTED",
@@ -71,6 +71,7 @@ __all__ = [
     "honest_ensemble",
     "honest_estimate",
     "honest_estimate_of",
+    "honest_estimate_of_rows",
     "is_settled",
     "mean_probabilities",
     "members_of",

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from span_hpo.metrics import SMOOTH_ERROR
+from span_hpo.metrics import SMOOTH_ERROR, Metric
 from span_hpo.objective import MOST_TRIALS, SpanObjective, TrialRows
+from span_hpo.runtime import Array, FloatArray
 from span_hpo.selection.honest import LEVEL, HonestEstimate, honest_estimate
 from span_hpo.selection.honest_ensembles import ENSEMBLE_LOSSES, honest_ensemble
 from span_hpo.selection.members import evaluated, loo_probabilities
@@ -72,27 +73,63 @@ def honest_estimate_of(
     best = sorted(range(len(points)), key=lambda number: (*ranks[number], number))[:MOST_TRIALS]
     chosen = [points[number] for number in sorted(best)]
     trials = _row_losses(objective, chosen, report)
-    y, metric, weight = objective.data.y, objective.metrics[0], objective.metric_weight
-    ranking = (
+    data, metric, weight = objective.data, objective.metrics[0], objective.metric_weight
+    if ensemble:
+        estimate = honest_ensemble(
+            *_ranking(trials, metric, data.y),
+            loo_probabilities(*evaluated(objective, chosen)),
+            data.codes,
+            weight,
+            loss=metric.name,
+            level=level,
+            seed=seed,
+        )
+    else:
+        estimate = honest_estimate_of_rows(trials, metric, data.y, weight, level=level, seed=seed)
+    return replace(estimate, n_trials=len(points))
+
+
+def honest_estimate_of_rows(
+    trials: Sequence[TrialRows],
+    metric: Metric,
+    y: FloatArray,
+    weight: FloatArray,
+    *,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> HonestEstimate:
+    """Return the honest estimate for the best of some trials from their row losses.
+
+    Parameters
+    ----------
+    trials
+        Row losses of the trials, in their order.
+    metric
+        Metric that was minimised.
+    y, weight
+        Labels as numbers, and weight of each row, shape (l,).
+    level, seed
+        See `honest_estimate_of`.
+    """
+    return honest_estimate(
+        *_ranking(trials, metric, y),
+        weight,
+        level=level,
+        seed=seed,
+        optimistic=min(trial.rank for trial in trials)[0],
+        loss_name=metric.name,
+    )
+
+
+def _ranking(
+    trials: Sequence[TrialRows], metric: Metric, y: FloatArray
+) -> tuple[LossTable, LossTable, Array]:
+    """Return what trials are ranked by: losses, smooth errors and numbers of support vectors."""
+    return (
         LossTable([trial.losses for trial in trials], metric.strata(y)),
         LossTable([trial.smooth for trial in trials], SMOOTH_ERROR.strata(y)),
         np.array([trial.rank[2] for trial in trials]),
     )
-    if ensemble:
-        found, codes = loo_probabilities(*evaluated(objective, chosen)), objective.data.codes
-        estimate = honest_ensemble(
-            *ranking, found, codes, weight, loss=metric.name, level=level, seed=seed
-        )
-    else:
-        estimate = honest_estimate(
-            *ranking,
-            weight,
-            level=level,
-            seed=seed,
-            optimistic=min(trial.rank for trial in trials)[0],
-            loss_name=metric.name,
-        )
-    return replace(estimate, n_trials=len(points))
 
 
 def _row_losses(

@@ -13,6 +13,7 @@ from sklearn.metrics import (
     balanced_accuracy_score,
     cohen_kappa_score,
     f1_score,
+    get_scorer,
     log_loss,
     make_scorer,
     roc_auc_score,
@@ -37,7 +38,7 @@ from span_hpo import (
     UniformCost,
     loo_scorer,
 )
-from span_hpo.estimators.loo_scorers import loo_loss
+from span_hpo.estimators.loo_scorers import is_scorer, loo_loss
 from span_hpo.metrics import METRICS, as_metrics
 from tests.problems import two_moons
 
@@ -176,11 +177,32 @@ def test_reads_an_estimator_that_tunes_itself():
     assert loo_scorer()(model, X, y) == -model.loo_error_
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of MLflow
+def test_mlflow_logs_a_search(tmp_path, monkeypatch):
+    """Autologging writes every candidate of a stock search, and its best score."""
+    mlflow = pytest.importorskip("mlflow")
+    X, y = problem()
+    monkeypatch.chdir(tmp_path)  # where MLflow writes files
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/runs.db")
+    mlflow.sklearn.autolog(log_models=False)
+    try:
+        with mlflow.start_run() as run:
+            search = GridSearchCV(LooSVC(), {"C": [0.1, 1.0]}, scoring=loo_scorer(), cv=AllRows())
+            search.fit(X, y)
+    finally:
+        mlflow.sklearn.autolog(disable=True)
+    assert mlflow.get_run(run.info.run_id).data.metrics["best_cv_score"] == search.best_score_
+    logged = mlflow.search_runs([run.info.experiment_id])["metrics.mean_test_score"].dropna()
+    assert sorted(logged) == sorted(search.cv_results_["mean_test_score"])
+
+
 def test_scorers_can_be_pickled():
     """A scorer is sent to other processes as it is."""
     for metric in ("error", "accuracy", weighted_hinge):
         scorer = loo_scorer(metric)
         assert pickle.loads(pickle.dumps(scorer)) == scorer
+        assert scorer.__name__ == f"loo_{getattr(metric, '__name__', metric)}"  # TPOT needs names
 
 
 def test_other_rows_are_refused():
@@ -263,3 +285,13 @@ def test_transformers_are_examined_once():
     grid = {"loosvc__C": [0.1, 1.0, 10.0, 100.0]}
     GridSearchCV(pipeline, grid, scoring=loo_scorer(), cv=AllRows()).fit(X, y)
     assert Counted.fits == 5 + 2  # four candidates and the best model, and two fits to compare
+
+
+def test_functions_are_told_apart_by_their_arguments():
+    """A scorer takes an estimator, rows and labels; a loss takes labels and values."""
+    assert is_scorer(lambda model, X, y: 0.0)
+    assert is_scorer(lambda estimator, *rest: 0.0)
+    assert is_scorer(get_scorer("accuracy"))
+    assert not is_scorer(lambda y, f: 0.0)
+    assert not is_scorer(lambda y, f, sample_weight: 0.0)
+    assert not is_scorer(lambda y, f, weight=None, beta=2: 0.0)

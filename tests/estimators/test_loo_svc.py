@@ -10,11 +10,12 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import f1_score
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from span_hpo import RBF, LooSVC, Predictor, SpanSVC, UniformCost
+from span_hpo import RBF, LooSVC, Predictor, SpanSVC, UniformCost, loo_scorer
 from tests.problems import two_moons
 
 TWO_EQUAL_ROWS = dict.fromkeys(
@@ -238,6 +239,37 @@ def test_model_file():
     predictor = model.as_predictor()
     assert isinstance(predictor, Predictor)
     np.testing.assert_array_equal(predictor.predict(X), model.predict(X))
+
+
+def test_thresholds():
+    """Predictions switch where the metric or the costs say, and other values stay as they are."""
+    X, y = two_moons(80, noise=0.5)
+    y[:30] = -1
+    plain = LooSVC(C=2.0).fit(X, y)
+    assert plain.threshold_ == 0
+    model = LooSVC(C=2.0, threshold="loo", metric="f1").fit(X, y)
+    found = plain.loo_decision_values_ >= model.threshold_
+    assert model.threshold_loss_ == pytest.approx(1 - f1_score(y > 0, found))
+    assert model.threshold_loss_ <= 1 - f1_score(y > 0, plain.loo_decision_values_ > 0)
+    np.testing.assert_array_equal(
+        model.predict(X) > 0, plain.decision_function(X) >= model.threshold_
+    )
+    costly = LooSVC(C=2.0, miss_cost={-1: 1, 1: 20}).fit(X, y)
+    assert costly.threshold_ < 0
+    assert costly.loo_error_ == model.loo_error_ == plain.loo_error_
+    assert loo_scorer("f1")(model, X, y) == loo_scorer("f1")(plain, X, y)
+    with pytest.raises(ValueError, match="`threshold` must be None for more than two classes"):
+        model.fit(*IRIS)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_becomes_plain_objects(weighted):
+    """The model can leave as objects of scikit-learn, with the same labels and probabilities."""
+    X, y = problem()
+    model = LooSVC(C=2.0).fit(X, y, np.linspace(0.2, 2, 60) if weighted else None)
+    plain = model.as_sklearn()
+    np.testing.assert_array_equal(plain.predict(X), model.predict(X))
+    np.testing.assert_allclose(plain.predict_proba(X), model.predict_proba(X), atol=1e-4)
 
 
 def test_a_limit_of_iterations():

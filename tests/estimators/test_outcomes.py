@@ -1,0 +1,163 @@
+"""Evaluations of candidates, in batches, in order and in threads."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
+from sklearn.svm import SVC
+
+from span_hpo import FunctionKernel, SpanObjective
+from span_hpo.estimators.outcomes import (
+    SearchedRows,
+    bootstrap_error,
+    outcome_of,
+    outcomes_in_batches,
+    outcomes_in_order,
+)
+from span_hpo.estimators.search_rows import TrainingRows
+from span_hpo.estimators.shared_objectives import SharedObjectives
+from span_hpo.selection import honest_estimate_of
+from tests.problems import two_moons
+
+X, y = two_moons(60, noise=0.4)
+CANDIDATES = [
+    {"polynomialfeatures__degree": degree, "svc__C": C, "svc__gamma": gamma}
+    for degree in (1, 2)
+    for gamma in (0.1, 1.0)
+    for C in (0.1, 1.0, 10.0)
+]
+PIPELINE = make_pipeline(PolynomialFeatures(), SVC())
+
+
+def indefinite(rows, others):
+    """Return a kernel that is not positive semi-definite, which no fit accepts."""
+    return np.tanh(rows @ others.T + 0.5)
+
+
+def shared_for(estimator=PIPELINE, metrics=("error",), X=X, y=y):
+    rows = TrainingRows(X, y, None, False, {})
+    return SharedObjectives(estimator, rows, metrics=metrics, loo_method="span", memory_limit=None)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_batches_find_what_single_evaluations_find(threads):
+    """Candidates that are evaluated together have the same losses, figures and row losses."""
+    expected = [outcome_of(shared_for(), candidate) for candidate in CANDIDATES]
+    batches, ordered = {}, {}
+    outcomes_in_batches(
+        shared_for(),
+        CANDIDATES,
+        prefix="svc__",
+        threads=threads,
+        found=batches,
+    )
+    outcomes_in_order(
+        shared_for(), CANDIDATES, threads=threads, is_over=lambda: False, found=ordered
+    )
+    for number, outcome in enumerate(expected):
+        for found in (batches[number], ordered[number]):
+            assert found.params is CANDIDATES[number]
+            assert found.losses == outcome.losses
+            assert found.figures == pytest.approx(outcome.figures, rel=1e-6)
+            np.testing.assert_array_equal(found.rows.losses[0], outcome.rows.losses[0])
+
+
+def test_an_outcome_is_that_of_an_evaluation():
+    """Losses, standard errors, bounds and figures are those of the objective."""
+    shared = shared_for(metrics=("balanced_error", "hinge", "auc"))
+    placed = shared.placed(CANDIDATES[3])
+    evaluation = placed.objective.evaluate(placed.point)
+    found = outcome_of(shared, CANDIDATES[3])
+    assert found.losses == tuple(evaluation.losses.values())
+    assert found.standard_errors[0] == evaluation.standard_error
+    assert found.standard_errors[1] > 0
+    assert math.isnan(found.standard_errors[2])
+    figures = found.figures
+    assert (figures["loo_error_low"], figures["loo_error_high"]) == evaluation.loo.error_bounds
+    assert figures["n_support"] == evaluation.n_support
+    assert found.rank(0) == evaluation.rank
+
+
+def test_a_search_that_is_over_begins_nothing():
+    """The first candidate is always evaluated, and no other one after the end."""
+    found = {}
+    outcomes_in_order(shared_for(), CANDIDATES, threads=1, is_over=lambda: True, found=found)
+    assert list(found) == [0]
+    outcomes_in_order(
+        shared_for(), CANDIDATES, threads=1, is_over=lambda: len(found) > 3, found=found
+    )
+    assert sorted(found) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_failed_fits_are_no_numbers(threads):
+    """A candidate whose fit fails has scores of NaN and a reason, and the others count."""
+    kernel = FunctionKernel(indefinite)
+    candidates = [{"kernel": kernel, "C": 1e4}, {"kernel": "rbf"}]
+    shared, found = shared_for(SVC()), {}
+    outcomes_in_batches(shared, candidates, prefix="", threads=threads, found=found)
+    assert math.isnan(found[0].losses[0])
+    assert found[0].rows is None
+    assert "positive semi-definite" in found[0].failure
+    assert found[1].failure is None
+    assert found[1].losses[0] < 0.5
+    assert found[0].rank(0) > found[1].rank(0)
+    assert outcome_of(shared, candidates[0]).failure == found[0].failure
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_other_errors_surface(threads):
+    """An error that is no failed fit ends the search."""
+    found = {}
+    candidates = [{"svc__C": 1.0}, {"svc__C": -1.0}, *({"svc__C": 2.0},) * 5]
+    with pytest.raises(ValueError, match="`C` must be a finite number above 0"):
+        outcomes_in_order(
+            shared_for(), candidates, threads=threads, is_over=lambda: False, found=found
+        )
+
+
+def test_the_honest_estimate_is_that_of_all_points():
+    """Row losses that were kept give the estimate that the points give when evaluated again."""
+    candidates = [{"C": C, "gamma": 1.0} for C in np.geomspace(0.01, 100, 25)]
+    shared = shared_for(SVC())
+    outcomes = [outcome_of(shared, candidate) for candidate in candidates]
+    found = SearchedRows.of(outcomes, shared).honest_estimate()
+    placed = [shared.placed(candidate) for candidate in candidates]
+    expected = honest_estimate_of(
+        placed[0].objective,
+        [one.point for one in placed],
+        [outcome.rank(0) for outcome in outcomes],
+    )
+    assert (found.error, found.interval) == (expected.error, expected.interval)
+    assert found.optimistic == expected.optimistic == min(one.losses[0] for one in outcomes)
+    assert found.n_trials == 25
+
+
+def test_the_bootstrap_judges_scores_that_are_no_means():
+    """The standard error of F1 is the spread of F1 over samples of rows within the classes."""
+    shared = shared_for(SVC(), metrics=("error", "f1"))
+    outcome = outcome_of(shared, {"gamma": 1.0})
+    found = bootstrap_error(shared, outcome, 1)
+    placed = shared.placed({"gamma": 1.0})
+    values = placed.objective.evaluate(placed.point).loo.decision_values
+    rng = np.random.default_rng(1)
+    scores = []
+    for _ in range(400):
+        rows = np.concatenate([rng.choice(np.flatnonzero(y == c), (y == c).sum()) for c in (-1, 1)])
+        scores.append(f1_score(y[rows], np.where(values[rows] > 0, 1, -1)))
+    assert found == pytest.approx(np.std(scores), rel=0.25)
+
+
+def test_several_classes():
+    """Candidates of three classes are evaluated in batches as well."""
+    labels = np.arange(60) % 3
+    shared, found = shared_for(SVC(), y=labels), {}
+    candidates = [{"C": 1.0}, {"C": 5.0}]
+    outcomes_in_batches(shared, candidates, prefix="", threads=1, found=found)
+    objective = SpanObjective(X, labels, kernel=shared.placed({}).objective.kernel)
+    gamma = 1 / (2 * X.var())
+    costs = dict.fromkeys(("C_0", "C_1", "C_2"), 5.0)
+    assert found[1].losses[0] == objective.evaluate({"gamma": gamma, **costs}).loss
