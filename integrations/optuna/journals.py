@@ -1,4 +1,4 @@
-"""Keep a journal of Optuna whole: lines are written entirely or not at all, and locks end.
+"""Keep a journal of Optuna whole: lines are complete, and locks end with their owners.
 
 Optuna's own backend leaves a part of a line behind when a disk is full, a lock of a killed process
 keeps others waiting for 30 seconds, and a journal that is deleted during a search is created again

@@ -12,7 +12,7 @@ from span_hpo.selection import PATIENCE, is_settled
 class StopWhenSettled:
     """Callback that stops a study after so many finished trials without a lower loss.
 
-    Trials count that are complete or that a pruner has stopped, in the order in which they have
+    Trials that are complete or that a pruner has stopped count, in the order in which they have
     ended, whichever process has run them, and also those of earlier calls of ``study.optimize``.
     Failed trials do not count. Trials that a pruner has stopped, that violate a constraint, or
     whose value only equals the best one, bring no lower loss. In a study that maximises, larger

@@ -12,8 +12,8 @@ from span_hpo.selection import PATIENCE, is_settled
 class SettledStopper(tune.Stopper, tune.Callback):  # type: ignore[misc]  # Ray has no types
     """End a run after so many finished trials without a lower loss.
 
-    Trials count that have reported the loss of their last budget, in the order of these reports. An
-    equal loss is no lower loss. Trials that a scheduler has ended before do not count, because Ray
+    A trial counts once it has reported the loss of its last budget, in the order of these reports.
+    An equal loss is not lower. Trials that a scheduler has ended before do not count, because Ray
     does not report this to a stopper; neither do failed trials. Trials that are running when the
     run ends are stopped.
 

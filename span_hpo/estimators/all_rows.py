@@ -11,8 +11,9 @@ from span_hpo.runtime import IndexArray
 class AllRows:
     """One split, in which all rows are both training and test rows.
 
-    With `loo_scorer` it is the argument `cv` of scikit-learn's searches: every candidate is fitted
-    once to all rows, and judged by its leave-one-out values.
+    Together with `loo_scorer`, it is passed to scikit-learn's searches as the argument `cv`: every
+    candidate is fitted once to all rows, and judged by its leave-one-out values. With any other
+    scorer, candidates would be judged by their errors on their own training rows.
 
     Examples
     --------

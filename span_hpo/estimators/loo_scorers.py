@@ -35,16 +35,16 @@ def loo_scorer(metric: Any = "error") -> "LooScorer":
     metric
         Name of a metric of `SpanObjective`; a scorer of scikit-learn or its name, such as
         "accuracy", "roc_auc" or "neg_log_loss"; or a callable ``(y, decision_values) -> loss``.
-        Larger scores are better: losses such as "error" are negative, while "auc",
-        "average_precision", "f1" and "mcc" are what they are called. Scorers of scikit-learn get
-        leave-one-out predictions in place of predictions.
+        Larger scores are better: losses such as "error" are returned with a minus sign, and "auc",
+        "average_precision", "f1" and "mcc" as they are. Scorers of scikit-learn get leave-one-out
+        predictions in place of predictions.
 
     Returns
     -------
     A scorer ``(estimator, X, y, sample_weight=None) -> score``, which can be pickled. Rows are
     weighted as in the fit, or by `sample_weight` if it is given. Scores do not depend on the
-    `threshold` of the estimator. The scorer warns with a
-    `LeakWarning` if a transformer of the pipeline depends on the labels.
+    `threshold` of the estimator. The scorer issues a `LeakWarning` if a transformer of the pipeline
+    depends on the labels.
 
     Raises
     ------

@@ -37,7 +37,7 @@ _ARGUMENTS = (
 
 
 class LooSVC(FittedSVC):
-    """Scikit-learn's ``SVC``, which knows its own leave-one-out error.
+    """Scikit-learn's ``SVC`` with the leave-one-out values of its training rows.
 
     It has the arguments of ``SVC`` and gives the same predictions. `fit` solves one weighted SVM
     and reads the leave-one-out value of every training row off the solution. With `loo_scorer` and
@@ -60,12 +60,12 @@ class LooSVC(FittedSVC):
         Must be False, because `predict_proba` is always there.
     loo_method
         "span" (an estimate from the fit alone), "exact" (proven, along dual paths), "refit",
-        "stopping", or "auto". The latter is "exact" on up to 60 rows, or if many spans are
-        undefined on up to 1,000 rows of two classes, and "span" otherwise; `loo_method_` tells
-        which.
+        "stopping", or "auto", which stands for "exact" on up to 60 rows, or if many spans are
+        undefined on up to 1,000 rows of two classes, and for "span" otherwise. `loo_method_` holds
+        the choice.
     threshold, miss_cost
         Where the prediction of two classes switches, and what it costs to miss a row of each class;
-        see `SpanSVC`. Leave-one-out errors and the scores of `loo_scorer` are those without them.
+        see `SpanSVC`. They do not affect leave-one-out errors and the scores of `loo_scorer`.
     metric
         Metric for which ``threshold="loo"`` is chosen; one of those that `SpanSVC` takes.
     memory_limit
@@ -98,8 +98,8 @@ class LooSVC(FittedSVC):
         0.5, the most probable first; see `SpanSVC`.
     estimator_
         Plain ``SVC`` that was fitted to the rows with a positive weight, with a number as its
-        `gamma`. It is fitted when it is first used, so that a search that predicts nothing does not
-        wait for it.
+        `gamma`. It is fitted when it is first used, so a search that predicts nothing spends no
+        time on it.
     support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, class_weight_, n_iter_, \
 fit_status_, shape_fit_
         What ``SVC`` has learned; `coef_` is present for the linear kernel only.

@@ -1,4 +1,4 @@
-"""Provide a search of scikit-learn's kind that takes one fit for each candidate."""
+"""Provide a search like those of scikit-learn that takes one fit for each candidate."""
 
 import sys
 import time
@@ -59,10 +59,11 @@ class SpanSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         they must not look at the labels.
     param_distributions
         Dictionary from names of parameters, such as ``svc__C``, to lists of values, distributions
-        of scipy or Optuna, or `Float`, `Int` and `Choice`. With search="grid" there are only lists.
-        A list of dictionaries is possible with "grid" and "random".
+        of scipy or Optuna, or `Float`, `Int` and `Choice`. search="grid" takes lists only. A list
+        of dictionaries is possible with "grid" and "random".
     n_iter
-        Number of candidates; search="grid" tries all combinations.
+        Number of candidates. It has no effect on search="grid", which tries all combinations.
+        Samplers of Optuna may propose the same combination of lists several times.
     scoring
         Name of a score of scikit-learn or of one of our metrics; a scorer
         ``(estimator, X, y) -> score``, as ``make_scorer`` returns it; a loss
@@ -80,9 +81,9 @@ class SpanSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         Fit the best candidate to all rows. With several scores, the name of the one that decides. A
         function of `cv_results_` returns the position of the candidate that it prefers.
     patience
-        End the search after so many candidates without a better score; not with "grid".
+        End the search after so many candidates without a better score. Not available with "grid".
     timeout
-        Begin no candidate after this many seconds; the first one is always evaluated.
+        Start no candidate after this many seconds. The first one is always evaluated.
     n_jobs
         Number of threads; -1 stands for all cores.
     random_state
@@ -99,9 +100,9 @@ class SpanSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         `rank_test_score`, `params`, `param_C`, `mean_fit_time`, ...), and `loo_error`, its proven
         bounds `loo_error_low` and `loo_error_high`, `smooth_error`, `n_support`, `n_in_bound` and
         `n_undefined`. `std_test_score` is the standard error of the score over samples of rows. For
-        scores that are no means over rows, such as "roc_auc" and "f1", it needs a bootstrap, which
-        is done for the best candidate only, and others have NaN. Equal scores are ranked by the
-        smooth error, then by the number of support vectors.
+        scores that are not means over rows, such as "roc_auc" and "f1", it needs a bootstrap; it is
+        computed for the best candidate only and is NaN for all others. Equal scores are ranked by
+        the smooth error, then by the number of support vectors.
     best_estimator_
         Estimator with the best parameters, fitted to all rows.
     best_params_, best_score_, best_index_

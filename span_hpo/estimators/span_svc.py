@@ -42,11 +42,11 @@ class SpanSVC(FittedSVC):
     metric
         "error", "balanced_error", "smooth_error", "hinge", "log_loss", "brier", "auc",
         "average_precision", "f1", "mcc", or a callable ``(y, decision_values) -> loss``. All are
-        minimised: those for which more is better as one minus their value.
+        minimised. If larger values of a metric are better, one minus its value is minimised.
     loo_method
         "span" (an estimate from the fit alone), "exact" (proven, along dual paths), "refit",
-        "stopping", or "auto". The latter is "exact" or "span", whichever suits the data and the
-        metric; `loo_method_` holds the choice.
+        "stopping", or "auto", which stands for "exact" or "span", whichever suits the data and the
+        metric. `loo_method_` holds the choice.
     n_trials
         Number of trials; None for as many as the `timeout` allows. With a `storage`, trials of
         earlier fits of the study count.
@@ -54,8 +54,8 @@ class SpanSVC(FittedSVC):
         End the search after this many seconds. The first trial is always finished, and the final
         fit follows.
     patience
-        End the search when so many trials in a row have not lowered the loss; None for no such end.
-        40 saves about half of 150 trials at little or no loss.
+        End the search when so many trials in a row have not lowered the loss. By default, the
+        search does not end for this reason. 40 saves about half of 150 trials at little or no loss.
     sampler
         "tpe" (the default), "random", "qmc", "cmaes" or "gp", seeded by `random_state`; or a
         sampler of Optuna.
@@ -65,7 +65,7 @@ class SpanSVC(FittedSVC):
     budgets
         Increasing numbers or shares of rows at which a pruner may stop a trial; by default 1/8,
         1/4, 1/2 and all rows for a pruner that is given by name, and else all rows. Default points
-        are never stopped, and at least a quarter of the trials is complete.
+        are never stopped, and at least a quarter of the trials run to completion.
     storage, study_name
         Storage in which the study is kept under its name, so that a later fit can continue it: a
         storage of Optuna, the URL of a database or the path of a journal. By default, the study is
@@ -96,10 +96,11 @@ class SpanSVC(FittedSVC):
         standard error: one line about memory, and one about the time that is left. False prints
         nothing.
     threshold
-        Where the prediction of two classes switches. None: at the sign of the decision value.
-        "loo": where the metric is least by leave-one-out, for "balanced_error" where the calibrated
-        probability of the second class reaches the share of that class. A number: where the second
-        class reaches this probability. The search compares models without it.
+        Where the prediction of two classes switches. With None, it follows the sign of the decision
+        value. With "loo", it switches where the leave-one-out loss is lowest; for "balanced_error",
+        where the calibrated probability of the second class reaches the share of that class. With a
+        number, it switches where the second class reaches this probability. The search compares
+        models without a threshold.
     miss_cost
         Costs of missing a row of each class, such as ``{"good": 1, "bad": 10}``; how many times as
         much it costs to miss the second class as the first; or a matrix of costs, with a row for
@@ -141,8 +142,8 @@ class SpanSVC(FittedSVC):
         same values.
     label_error_probability_
         Probability that the label of each training row is wrong, shape (l,), computed from the
-        labels and distances of the other rows when it is first used. Its sum is the number of wrong
-        labels to be expected.
+        labels and distances of the other rows when it is first used. Its sum is the expected number
+        of wrong labels.
     suspects_
         Indices of the training rows whose labels are wrong with a probability above 0.5, the most
         probable first.
@@ -152,7 +153,7 @@ class SpanSVC(FittedSVC):
     scaler_
         Fitted scaler, or None.
     scale_rows_
-        Indices of the training rows without which the scaling would be another one.
+        Indices of the training rows without which the scaling would be different.
     encoding_
         How the columns become features, for DataFrames with text and with `impute`; else None.
     n_iter_

@@ -1,4 +1,4 @@
-"""An estimate of the loss of a chosen model that is not too good because the model was chosen.
+"""An estimate of the loss of a chosen model that is corrected for the choice.
 
 The least of many losses is an optimistic estimate. If the choice is repeated on a bootstrap sample
 of the rows, the rows that are out of the bag had no part in it, so that their losses judge it
@@ -105,9 +105,9 @@ def honest_estimate(
     estimate is the mean loss of the chosen trials on the rows out of the bag. Where these lack a
     stratum, such as a small class, its mean over the other samples stands in for it.
 
-    The interval of a share of errors is that of Clopper and Pearson for n times the estimate many
-    errors. Other losses, and rows with weights, have the percentiles of the bootstrap, which are
-    wider than they need be, because only 37 % of the rows are out of a bag.
+    The interval of a share of errors is that of Clopper and Pearson for n rows, with n times the
+    estimate as the number of errors. Other losses, and rows with weights, have the percentiles of
+    the bootstrap, which are wider than necessary, because only 37 % of the rows are out of a bag.
 
     Parameters
     ----------
