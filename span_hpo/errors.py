@@ -46,7 +46,7 @@ class ScalingWarning(UserWarning):
 
 
 class LeakWarning(UserWarning):
-    """A transformer has seen the labels of the rows that are left out, so that errors are too low.
+    """A transformer or a score has seen the rows that are left out, so that errors are too low.
 
     Examples
     --------

@@ -9,6 +9,7 @@ from typing import Any
 from span_hpo.estimators.candidates import (
     DrawnSpace,
     checked_n_iter,
+    combinations,
     drawn_space,
     grid_candidates,
     random_candidates,
@@ -94,6 +95,8 @@ class CandidateSearch:
         if timeout is not None:
             timeout = real("timeout", timeout, above=0)
         candidates = space = None
+        if kind not in (GRID, RANDOM) and combinations(parts) <= n_iter:
+            kind = RANDOM  # which tries every combination once
         if kind == GRID:
             candidates = grid_candidates(parts)
         elif kind == RANDOM:

@@ -122,6 +122,13 @@ def grid_candidates(parts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return list(ParameterGrid([dict(part) for part in parts]))
 
 
+def combinations(parts: Sequence[Mapping[str, Any]]) -> float:
+    """Return the number of combinations of all values; infinity if there is a distribution."""
+    if any(_is_distribution(given) for part in parts for given in part.values()):
+        return math.inf
+    return len(ParameterGrid([dict(part) for part in parts]))
+
+
 def random_candidates(
     parts: Sequence[Mapping[str, Any]], n_iter: int, random_state: Any
 ) -> list[dict[str, Any]]:

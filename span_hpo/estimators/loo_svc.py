@@ -1,13 +1,16 @@
 """Provide scikit-learn's ``SVC`` with the leave-one-out values of its training rows."""
 
 import functools
+import warnings
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.svm import SVC
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from span_hpo.errors import LeakWarning
 from span_hpo.estimators.defaults import AUTO, as_loo_method, chosen_loo_method
 from span_hpo.estimators.fitted import FittedSVC
 from span_hpo.estimators.row_weights import WEIGHT, checked_weights, kept_rows, row_weighted
@@ -222,6 +225,32 @@ fit_status_, shape_fit_
         self._late = _LateSVC(objective, weight, self._svc_arguments(arguments, y, kept))
         self._keep(evaluation, kept, len(y))
         return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on some rows; a warning is issued if these are the training rows.
+
+        A search with ``cv=AllRows()`` that is given no `loo_scorer` would otherwise choose by the
+        accuracy on the rows of the fit.
+        """
+        accuracy = float(super().score(X, y, sample_weight))
+        if self._has_seen(X, y):
+            warnings.warn(
+                "`score` has been given the training rows, so that it is the accuracy on the rows "
+                "of the fit. `1 - loo_error_` is the leave-one-out accuracy; a search with "
+                "`cv=AllRows()` has it with `scoring=loo_scorer()`.",
+                LeakWarning,
+                stacklevel=2,
+            )
+        return accuracy
+
+    def _has_seen(self, X: Any, y: Any) -> bool:
+        """Return whether some rows are those of the fit, in the same order."""
+        data, rows = self.objective_.data, X.shape[0] if hasattr(X, "shape") else len(X)
+        if rows != len(data) or not np.array_equal(np.asarray(y), data.labels):
+            return False
+        if issparse(X) or issparse(data.X):
+            return X.shape == data.X.shape and bool(abs(X - data.X).nnz == 0)
+        return np.array_equal(np.asarray(X), data.X)
 
     @property
     def estimator_(self) -> SVC:

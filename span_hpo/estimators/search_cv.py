@@ -75,7 +75,8 @@ class SpanSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
     search
         "tpe", "qmc", "cmaes" or "gp" (samplers of Optuna), "random" (the candidates that
         ``RandomizedSearchCV`` draws with the same `random_state`) or "grid". Samplers of Optuna
-        treat lists as unordered. A distribution of scipy that is not uniform, log-uniform or
+        treat lists as unordered. Lists with at most `n_iter` combinations are tried in full, each
+        once, whatever the search. A distribution of scipy that is not uniform, log-uniform or
         ``randint`` is drawn by its quantile.
     refit
         Fit the best candidate to all rows. With several scores, the name of the one that decides. A

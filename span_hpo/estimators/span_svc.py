@@ -345,7 +345,7 @@ class SpanSVC(FittedSVC):
         try:
             check_is_mean(self.objective_, ensemble=self.ensemble)
         except ValueError as error:
-            raise AttributeError(f"`{name}` is not there: {error}") from error
+            raise AttributeError(f"`{name}` is not available: {error}") from error
         if self._honest_estimate is None:
             from span_hpo.integrations.optuna import honest_estimate
 

@@ -105,7 +105,7 @@ def threshold_rule(
     name, value = ("miss_cost", miss_cost) if threshold is None else ("threshold", threshold)
     if len(labels) > 2:
         raise ArgumentError(
-            name, f"must be None for more than two classes, got {value!r} for {len(labels)}."
+            name, f"must not be given for more than two classes, got {value!r} for {len(labels)}."
         )
     probability = None if threshold is None or _is_loo(threshold) else _probability(threshold)
     if miss_cost is not None:

@@ -153,11 +153,12 @@ def test_grids_and_random_searches_need_no_optuna():
 import sys
 sys.modules["optuna"] = None
 from sklearn.svm import SVC
-from span_hpo import SpanSearchCV
+from span_hpo import Float, SpanSearchCV
 from tests.problems import two_moons
 for search in ("grid", "random", "tpe"):
     try:
-        print(SpanSearchCV(SVC(), {"C": [1.0]}, search=search).fit(*two_moons(40)).best_params_)
+        C = Float(1.0, 2.0) if search == "tpe" else [1.0]
+        print(SpanSearchCV(SVC(), {"C": C}, search=search).fit(*two_moons(40)).best_params_)
     except ImportError as error:
         print(error)
 """
@@ -170,3 +171,13 @@ for search in ("grid", "random", "tpe"):
     ).stdout.splitlines()
     assert lines[:2] == ["{'C': 1.0}"] * 2
     assert "search='tpe' needs Optuna: pip install 'span-hpo[optuna]'" in lines[2]
+
+
+def test_few_combinations_are_tried_once_each():
+    """A sampler has nothing to add to lists with at most `n_iter` combinations."""
+    space = {"C": [0.1, 1.0, 10.0], "gamma": [0.5, 2.0]}
+    search = SpanSearchCV(SVC(), space, n_iter=6, patience=50, random_state=0).fit(X, y)
+    tried = [(params["C"], params["gamma"]) for params in search.cv_results_["params"]]
+    assert sorted(tried) == sorted((C, gamma) for C in space["C"] for gamma in space["gamma"])
+    assert search.study_ is None
+    assert SpanSearchCV(SVC(), space, n_iter=5, random_state=0).fit(X, y).study_ is not None

@@ -12,10 +12,11 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import f1_score
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from span_hpo import RBF, LooSVC, Predictor, SpanSVC, UniformCost, loo_scorer
+from span_hpo import RBF, AllRows, LeakWarning, LooSVC, Predictor, SpanSVC, UniformCost, loo_scorer
 from tests.problems import two_moons
 
 TWO_EQUAL_ROWS = dict.fromkeys(
@@ -37,6 +38,7 @@ def problem(classes=2, count=60):
     return 3 * X + 1, np.array(["bad", "good", "odd"])[codes]
 
 
+@pytest.mark.filterwarnings("ignore::span_hpo.LeakWarning")  # the checks score training rows
 @parametrize_with_checks(
     [LooSVC(), LooSVC(kernel="linear", loo_method="exact", class_weight="balanced")],
     expected_failed_checks=lambda one: TWO_EQUAL_ROWS,
@@ -258,7 +260,7 @@ def test_thresholds():
     assert costly.threshold_ < 0
     assert costly.loo_error_ == model.loo_error_ == plain.loo_error_
     assert loo_scorer("f1")(model, X, y) == loo_scorer("f1")(plain, X, y)
-    with pytest.raises(ValueError, match="`threshold` must be None for more than two classes"):
+    with pytest.raises(ValueError, match="`threshold` must not be given for more than two classes"):
         model.fit(*IRIS)
 
 
@@ -308,3 +310,19 @@ def test_wrong_arguments_are_named(settings, message):
     with pytest.raises(ValueError, match="must") as caught:
         LooSVC(**settings).fit(*problem())
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_a_score_of_the_training_rows_warns(form):
+    """Without `loo_scorer` a search over all rows would choose by the accuracy of the fit."""
+    X, y = two_moons(60)
+    model = LooSVC(gamma=100.0).fit(form(X), y)
+    with pytest.warns(LeakWarning, match=r"`score` has been given the training rows, .*loo_scorer"):
+        assert model.score(form(X), y) == 1.0
+    with pytest.warns(LeakWarning, match="training rows"):
+        GridSearchCV(LooSVC(), {"C": [1.0]}, cv=AllRows()).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.score(form(X[:-1]), y[:-1])
+        model.score(form(X), -y)
+        model.score(form(X + 0.1), y)

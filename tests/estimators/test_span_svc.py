@@ -266,6 +266,6 @@ def test_no_honest_estimate_without_a_search_or_a_mean():
     with pytest.raises(AttributeError, match="after a search with Optuna only"):
         SpanSVC(**FIXED).fit(X, y).honest_error_  # noqa: B018  the access itself raises
     model = SpanSVC(n_trials=3, metric="auc").fit(X, y)
-    with pytest.raises(AttributeError, match=r"`honest_interval_` is not there: .* auc has none"):
+    with pytest.raises(AttributeError, match=r"`honest_interval_` is not available: .* has none"):
         model.honest_interval_  # noqa: B018  as above
     assert not hasattr(model, "honest_error_")

@@ -138,7 +138,9 @@ def test_wrong_arguments(arguments, message):
 def test_several_classes_have_no_threshold(arguments):
     """With three classes the message says how many there are."""
     (name,) = arguments
-    with pytest.raises(ValueError, match=f"`{name}` must be None for more than two classes, .* 3"):
+    with pytest.raises(
+        ValueError, match=f"`{name}` must not be given for more than two classes, .* 3"
+    ):
         SpanSVC(**FIXED, **arguments).fit(two_moons(30)[0], np.arange(30) % 3)
 
 
