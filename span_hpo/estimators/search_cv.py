@@ -78,7 +78,7 @@ class SpanSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         the accuracy. Scores of losses are negative, so that greater is better.
     loo_method
         "span" (an estimate from the fit alone), "exact" (proven, along dual paths), "refit",
-        "stopping", or "auto": that of the `LooSVC` if it names one, and otherwise "exact" or "span",
+        "stopping", or "auto": that of a `LooSVC` that names one, or else "exact" or "span",
         whichever suits the data and the score. The best `LooSVC` is fitted with the same method.
     search
         "tpe", "qmc", "cmaes" or "gp" (samplers of Optuna), "random" (the candidates that
