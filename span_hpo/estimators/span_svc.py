@@ -104,8 +104,9 @@ class SpanSVC(FittedSVC):
     miss_cost
         Costs of missing a row of each class, such as ``{"good": 1, "bad": 10}``; how many times as
         much it costs to miss the second class as the first; or a matrix of costs, with a row for
-        each class and a column for each prediction. The class with the lower expected cost is
-        predicted.
+        each class and a column for each prediction. The class with the lower expected cost by
+        Platt's sigmoid is predicted, also where `predict_proba` gives one half because the sigmoid
+        contradicts the sign.
     ensemble
         Predict by the mean probability of several models of the search, which are chosen among the
         30 best trials by the log loss of the mean leave-one-out probability.
