@@ -252,7 +252,9 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
 
         It has the scaler, if there is one, and a classifier: for two classes with the same labels
         and, up to 1e-4, the same probabilities; for more classes an ``SVC`` without probabilities.
-        Tools such as skl2onnx, skops and MLflow know these classes.
+        With a threshold, the labels are still the same, but probabilities that contradict them are
+        replaced by one half, because scikit-learn predicts the more probable class. Tools such as
+        skl2onnx, skops and MLflow know these classes.
 
         Raises
         ------

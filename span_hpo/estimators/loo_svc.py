@@ -222,8 +222,10 @@ fit_status_, shape_fit_
         else:
             evaluation = objective.evaluate({}, complete=True, loo_method=method)
         self.loo_method_ = objective.loo_method = method
-        self._late = _LateSVC(objective, weight, self._svc_arguments(arguments, y, kept))
+        arguments_of_svc = self._svc_arguments(arguments, y, kept)
+        self._late = _LateSVC(objective, y[kept], weight, arguments_of_svc)
         self._keep(evaluation, kept, len(y))
+        self.classes_ = np.unique(y[kept])  # of the type that the user gave, as SVC has them
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -366,14 +368,19 @@ class _LateSVC:
     """An ``SVC`` that is fitted when it is first used."""
 
     def __init__(
-        self, objective: SpanObjective, weight: FloatArray | None, arguments: dict[str, Any]
+        self,
+        objective: SpanObjective,
+        labels: Array,
+        weight: FloatArray | None,
+        arguments: dict[str, Any],
     ) -> None:
         self.objective = objective
+        self.labels = labels
         self.weight = weight
         self.arguments = arguments
 
     @functools.cached_property
     def model(self) -> SVC:
         """The fitted ``SVC``."""
-        data = self.objective.data
-        return SVC(**self.arguments).fit(data.X, data.labels, sample_weight=self.weight)
+        X = self.objective.data.X
+        return SVC(**self.arguments).fit(X, self.labels, sample_weight=self.weight)

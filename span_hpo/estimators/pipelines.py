@@ -4,12 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
 from span_hpo.estimators.loo_svc import LooSVC
 from span_hpo.estimators.svc_arguments import SVCArguments
+from span_hpo.estimators.thresholds import threshold_rule
+from span_hpo.metrics import as_metrics
+from span_hpo.runtime import Array
 
 _SVM_CLASSES = (SVC, LooSVC)
 # Parameters of the SVM that no search can compare, and what to do instead.
@@ -107,6 +111,28 @@ def check_searched(names: Any, prefix: str) -> None:
                 f"`param_distributions` must not search `{prefix}{parameter}`, which leaves the "
                 f"leave-one-out predictions as they are. {remedy}"
             )
+
+
+def check_own_arguments(svm: Any, labels: Array, *, weighted: bool) -> None:
+    """Raise if arguments of a `LooSVC` that no candidate uses would make its own fit fail.
+
+    Parameters
+    ----------
+    svm
+        The SVM, of which a plain ``SVC`` has no such arguments.
+    labels
+        Labels of the rows, shape (l,).
+    weighted
+        Whether the SVM gets the weights of the rows.
+
+    Raises
+    ------
+    ValueError
+        If `threshold`, `miss_cost` or `metric` are not valid or do not suit the labels.
+    """
+    if isinstance(svm, LooSVC):
+        as_metrics(svm.metric, weighted=weighted)
+        threshold_rule(svm.threshold, svm.miss_cost, svm.metric, np.unique(labels))
 
 
 def checked_arguments(given: Mapping[str, Any]) -> SVCArguments:

@@ -26,6 +26,7 @@ _GAP_STEPS = 1e-3  # the same in units of the least distance of knots
 _GAP_ROUNDINGS = 8  # least distance of the knots at the cut, in roundings of single precision
 _FOLDS = 2  # least number of folds of a calibrated classifier
 _GROWTH = 4.0  # growth of the distances of further knots around the cut
+_FARTHEST = 1e30  # largest knot: beyond all decision values, and far from overflow
 
 
 def as_plain(
@@ -45,9 +46,12 @@ def as_plain(
     ``IsotonicRegression`` whose knots lie on Platt's sigmoid, with steps of 1e-4, but which stays
     on the side of 1/2 that the predicted class asks for. Thus its labels, which are the more
     probable classes, are those of the decision values, and its probabilities differ by less than
-    1e-4 from those that `class_probabilities` returns, also where a converter takes the nearest
-    knot instead of the line between two, as skl2onnx does. For more classes, the classifier is the
-    ``SVC`` itself, with the same labels and without probabilities.
+    1e-4 from those that `class_probabilities` returns for the predicted classes, also where a
+    converter takes the nearest knot instead of the line between two, as skl2onnx does. With a
+    `cut` other than 0, the predicted classes are those of the cut: rows between the decision value
+    of probability 1/2 and the cut have a probability close to 1/2, whatever the sigmoid says. For
+    more classes, the classifier is the ``SVC`` itself, with the same labels and without
+    probabilities.
 
     Parameters
     ----------
@@ -155,6 +159,8 @@ def _calibrated(svc: SVC, sigmoid: PlattSigmoid, cut: float) -> CalibratedClassi
 
 def _calibrator(sigmoid: PlattSigmoid, cut: float) -> IsotonicRegression:
     """Return the calibrator of decision values, which exceeds 1/2 from the cut on."""
+    # A threshold beyond all decision values is the largest number, around which no knots can lie.
+    cut = float(np.clip(cut, -_FARTHEST, _FARTHEST))
     knots = _knots(sigmoid, cut)
     # Everything grows from knot to knot, because knots inside a constant piece would be dropped.
     rank = np.linspace(0.0, 1.0, len(knots))

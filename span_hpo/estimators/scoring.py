@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.pipeline import Pipeline
+from sklearn.utils import column_or_1d
 
 from span_hpo.estimators.left_out import LabelledValues
 from span_hpo.estimators.loo_scorers import is_scorer
@@ -182,9 +183,22 @@ class LossScorer:
     offset: float
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the score of a fitted estimator on some rows."""
+        """Return the score of a fitted estimator on some rows.
+
+        Raises
+        ------
+        ValueError
+            If some of the labels are not those of the fit.
+        """
         classes, weighted = estimator.classes_, sample_weight is not None
-        codes = np.searchsorted(classes, np.asarray(y))
+        given = column_or_1d(y)
+        unknown = set(given.tolist()) - set(classes.tolist())
+        if unknown:
+            raise ValueError(
+                f"`y` must have no other labels than the fit, {classes.tolist()}, got "
+                f"{sorted(unknown, key=repr)}."
+            )
+        codes = np.searchsorted(classes, given)
         labels: FloatArray = codes.astype(float)
         if len(classes) == 2:
             labels = 2 * labels - 1

@@ -15,8 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from span_hpo.estimators.candidate_search import CandidateSearch
 from span_hpo.estimators.candidates import checked_distributions
 from span_hpo.estimators.defaults import AUTO, as_loo_method
+from span_hpo.estimators.loo_svc import LooSVC
 from span_hpo.estimators.outcomes import SearchedRows
-from span_hpo.estimators.pipelines import Parts, check_searched, configured, parts_of
+from span_hpo.estimators.pipelines import (
+    Parts,
+    check_own_arguments,
+    check_searched,
+    configured,
+    parts_of,
+)
 from span_hpo.estimators.scoring import Score, check_scores, is_multiple, read_scoring
 from span_hpo.estimators.search_results import (
     best_index,
@@ -71,7 +78,8 @@ class SpanSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         the accuracy. Scores of losses are negative, so that greater is better.
     loo_method
         "span" (an estimate from the fit alone), "exact" (proven, along dual paths), "refit",
-        "stopping", or "auto": "exact" or "span", whichever suits the data and the score.
+        "stopping", or "auto": that of a `LooSVC` that names one, or else "exact" or "span",
+        whichever suits the data and the score. The best `LooSVC` is fitted with the same method.
     search
         "tpe", "qmc", "cmaes" or "gp" (samplers of Optuna), "random" (the candidates that
         ``RandomizedSearchCV`` draws with the same `random_state`) or "grid". Samplers of Optuna
@@ -221,6 +229,7 @@ class SpanSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         search = self._checked_search(parts)
         loo_method = self._loo_method(parts)
         rows, fit_params = rows_of_search(self, parts, X, y, sample_weight, groups)
+        check_own_arguments(parts.svm, rows.y, weighted=rows.weights_costs)
         scores, decisive = self._scores(rows)
         metrics = _metrics_of(scores, decisive)
         positions = {name: metrics.index(score.metric) for name, score in scores.items()}
@@ -344,8 +353,12 @@ class SpanSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _loo_method(self, parts: Parts) -> str:
         """Return the method of leave-one-out, which is by default that of a `LooSVC`."""
-        method = as_loo_method(self.loo_method)
-        return as_loo_method(getattr(parts.svm, "loo_method", AUTO)) if method == AUTO else method
+        method, own = as_loo_method(self.loo_method), as_loo_method(_own_loo_method(parts))
+        if AUTO not in (method, own) and method != own:
+            raise ValueError(
+                f"`loo_method` must be 'auto' or that of the LooSVC, {own!r}, got {method!r}."
+            )
+        return own if method == AUTO else method
 
     def _scores(self, rows: TrainingRows) -> tuple[dict[str, Score], str]:
         """Return the scores by name, and the name of the one that decides."""
@@ -374,6 +387,9 @@ class SpanSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _fit_best(self, X: Any, y: Any, fit_params: Mapping[str, Any]) -> None:
         """Fit the best candidate to all rows, and take over what it knows of them."""
         best = configured(self.estimator, self.best_params_)
+        parts = parts_of(best)
+        if isinstance(parts.svm, LooSVC):
+            parts.svm.set_params(loo_method=self.loo_method_)  # as the candidates were compared
         start = time.perf_counter()
         best.fit(X, y, **fit_params)
         self.refit_time_ = time.perf_counter() - start
@@ -382,6 +398,11 @@ class SpanSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(best, name):
                 setattr(self, name, getattr(best, name))
+
+
+def _own_loo_method(parts: Parts) -> Any:
+    """Return the argument `loo_method` of the SVM, which a plain ``SVC`` does not have."""
+    return parts.svm.loo_method if isinstance(parts.svm, LooSVC) else AUTO
 
 
 def _print(line: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.utils import check_random_state
 
 from span_hpo.objective import SpanObjective
-from span_hpo.runtime import ArgumentError, thread_count
+from span_hpo.runtime import ArgumentError, thread_count, whole
 from span_hpo.search import wanted_trials
 from span_hpo.selection import MOST_CANDIDATES
 from span_hpo.space import checked_params
@@ -40,6 +40,19 @@ class SearchSettings:
         """Return the settings that an estimator has as arguments of its constructor."""
         return cls(**{field.name: getattr(estimator, field.name) for field in fields(cls)})
 
+    def check(self, objective: SpanObjective) -> None:
+        """Raise if a setting that the search of an objective uses is not valid."""
+        if not objective.space:
+            return
+        if len(objective.metrics) > 1:
+            names = tuple(metric.name for metric in objective.metrics)
+            raise ValueError(f"`metric` must be one metric for a search, got {names!r}.")
+        if self.search is None:
+            wanted_trials(self.n_trials, self.timeout)
+            thread_count("n_jobs", self.n_jobs)
+            if self.patience is not None:
+                whole("patience", self.patience, at_least=1)
+
 
 def searched(
     settings: SearchSettings, objective: SpanObjective
@@ -52,7 +65,7 @@ def searched(
     Parameters
     ----------
     settings
-        How to search.
+        How to search, after `SearchSettings.check`.
     objective
         Objective that is minimised.
 
@@ -63,20 +76,13 @@ def searched(
 
     Raises
     ------
-    ValueError
-        If there are several metrics, or a setting is not valid.
     ImportError
         If Optuna is needed and not installed.
     """
     if not objective.space:
         return [{}], None
-    if len(objective.metrics) > 1:
-        names = tuple(metric.name for metric in objective.metrics)
-        raise ValueError(f"`metric` must be one metric for a search, got {names!r}.")
     if settings.search is not None:
         return _found(settings.search(objective), objective, settings), None
-    wanted_trials(settings.n_trials, settings.timeout)  # checked before a study is created
-    n_jobs = thread_count("n_jobs", settings.n_jobs)
     adapter = optuna_adapter(
         "A search needs Optuna: pip install 'span-hpo[optuna]'. It is not needed if all "
         "hyperparameters are fixed, as in SpanSVC(RBF(gamma=0.1), UniformCost(1.0))."
@@ -98,7 +104,7 @@ def searched(
             budgets=budgets,
             timeout=settings.timeout,
             patience=settings.patience,
-            n_jobs=n_jobs,
+            n_jobs=thread_count("n_jobs", settings.n_jobs),
             progress_bar=bool(settings.progress_bar),
             report=_print if settings.progress_bar is not False else None,
         )

@@ -104,8 +104,9 @@ class SpanSVC(FittedSVC):
     miss_cost
         Costs of missing a row of each class, such as ``{"good": 1, "bad": 10}``; how many times as
         much it costs to miss the second class as the first; or a matrix of costs, with a row for
-        each class and a column for each prediction. The class with the lower expected cost is
-        predicted.
+        each class and a column for each prediction. The class with the lower expected cost by
+        Platt's sigmoid is predicted, also where `predict_proba` gives one half because the sigmoid
+        contradicts the sign.
     ensemble
         Predict by the mean probability of several models of the search, which are chosen among the
         30 best trials by the log loss of the mean leave-one-out probability.
@@ -269,6 +270,7 @@ class SpanSVC(FittedSVC):
         The estimator itself.
         """
         impute, given = as_impute(self.impute), y
+        loo_method = as_loo_method(self.loo_method)
         rows, y = training_rows(self, X, y, is_kernel=self._is_precomputed())
         check_classification_targets(y)
         self._check_threshold(self.metric, y)
@@ -277,10 +279,9 @@ class SpanSVC(FittedSVC):
         kept = kept_rows(weight, len(y), is_kernel=self._is_precomputed())
         X, self.encoding_ = learned_columns(rows, kept, impute, given)
         scaling = ScaledRows.of(self.scale, X, y[kept], is_kernel=self._is_precomputed())
-        scaling.warn(inside=as_scale_inside(self.scale_inside))
+        scale_inside = as_scale_inside(self.scale_inside)
         self.scaler_, self.scale_rows_ = scaling.scaler, kept[scaling.defining]
         named = {name: column[kept] for name, column in named_scores(scores, len(y)).items()}
-        loo_method = as_loo_method(self.loo_method)
         weighting = weighting_for(self.weighting, self.metric)
         if weight is not None:
             weight = weight[kept]
@@ -301,10 +302,13 @@ class SpanSVC(FittedSVC):
             memory_limit=self.memory_limit,
             scaling=scaling.name,
         )
+        settings = SearchSettings.of(self)
+        settings.check(self.objective_)
+        scaling.warn(inside=scale_inside)
         if loo_method == AUTO:
             self.objective_.loo_method = chosen_loo_method(self.objective_)
         self.loo_method_ = self.objective_.loo_method
-        points, self.study_ = searched(SearchSettings.of(self), self.objective_)
+        points, self.study_ = searched(settings, self.objective_)
         self.best_params_ = points[0]
         self._honest_estimate: HonestEstimate | None = None  # computed when it is first used
         evaluation = self.objective_.evaluate(self.best_params_, complete=True)

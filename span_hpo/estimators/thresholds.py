@@ -33,8 +33,9 @@ class ThresholdRule:
     probability
         Probability of the second class from which on it is predicted, or None.
     costs
-        Costs of missing a row of the first and of the second class, or None. Without either, the
-        threshold follows from the metric.
+        Costs of missing a row of the first and of the second class, or None. They are weighed by
+        the sigmoid itself: probabilities that are kept at one half, as `predict_proba` has them,
+        would give higher costs on new rows. Without either, the threshold follows from the metric.
     """
 
     probability: float | None = None

@@ -105,9 +105,10 @@ class Evaluation(Printable):
     def standard_error(self) -> float:
         """The standard error of the loss over samples of rows, for these leave-one-out values.
 
-        It follows from the losses of the rows if the loss is a mean. For other metrics, such as
-        "auc", the metric is computed on 200 bootstrap samples of the rows, drawn within the
-        classes, which may take longer than the evaluation.
+        It follows from the losses of the rows if the loss is a mean. For "log_loss" and "brier", it
+        holds the sigmoid fixed that is fitted to all values. For other metrics, such as "auc", the
+        metric is computed on 200 bootstrap samples of the rows, drawn within the classes, which may
+        take longer than the evaluation.
         """
         if self.row_losses is not None:
             return float(np.linalg.norm(self.row_losses.influences(self.metric_weight)))
@@ -118,7 +119,8 @@ class Evaluation(Printable):
         """Return the standard error of the difference of two losses on the same rows.
 
         It is smaller than the two standard errors suggest, because most rows have the same loss in
-        both evaluations.
+        both evaluations. For "log_loss" and "brier", the calibration of either model counts as
+        given, as in `standard_error`.
 
         Parameters
         ----------
@@ -127,13 +129,18 @@ class Evaluation(Printable):
 
         Raises
         ------
+        TypeError
+            If the other one is no evaluation.
         ValueError
             If the rows, their weights or the metrics are not the same.
         """
-        if other.metric.name != self.metric.name:
+        if not isinstance(other, Evaluation):
+            raise TypeError(f"`other` must be an evaluation, got {type(other).__name__}.")
+        if other.metric != self.metric:
+            same_name = other.metric.name == self.metric.name
             raise ValueError(
                 f"`other` must be an evaluation by the metric {self.metric.name}, got "
-                f"{other.metric.name}."
+                f"{'another function called ' if same_name else ''}{other.metric.name}."
             )
         same = np.array_equal(self.loo.y, other.loo.y)
         if not same or not np.array_equal(self.metric_weight, other.metric_weight):

@@ -132,6 +132,7 @@ def honest_estimate(
     """
     level, n_rows = checked_level(level), len(weight)
     n_resamples = whole("n_resamples", n_resamples, at_least=1)
+    seed = whole("seed", seed, at_least=0)
     parts = []
     for counts in bootstrap_counts(n_rows, n_resamples, seed):
         chosen = chosen_trials(criterion, smooth, n_support, counts * weight)

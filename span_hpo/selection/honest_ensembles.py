@@ -92,6 +92,7 @@ def honest_ensemble(
         raise ValueError(f"`loss` must be one of {sorted(_LOSSES)}, got {loss!r}.")
     level, n_rows = checked_level(level), len(weight)
     n_resamples = whole("n_resamples", n_resamples, at_least=1)
+    seed = whole("seed", seed, at_least=0)
     own = own_probabilities(probabilities, codes)
 
     def losses_of(in_bag: FloatArray, judged: FloatArray) -> FloatArray:

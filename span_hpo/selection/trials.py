@@ -9,8 +9,8 @@ import numpy as np
 
 from span_hpo.metrics import SMOOTH_ERROR, Metric
 from span_hpo.objective import MOST_TRIALS, SpanObjective, TrialRows
-from span_hpo.runtime import Array, FloatArray
-from span_hpo.selection.honest import LEVEL, HonestEstimate, honest_estimate
+from span_hpo.runtime import Array, FloatArray, whole
+from span_hpo.selection.honest import LEVEL, HonestEstimate, checked_level, honest_estimate
 from span_hpo.selection.honest_ensembles import ENSEMBLE_LOSSES, honest_ensemble
 from span_hpo.selection.members import evaluated, loo_probabilities
 from span_hpo.selection.tables import LossTable
@@ -68,6 +68,7 @@ def honest_estimate_of(
     3
     """
     check_is_mean(objective, ensemble=ensemble)
+    level, seed = checked_level(level), whole("seed", seed, at_least=0)  # before the fits
     if len(points) == 0:
         raise ValueError("`points` must hold at least one trial on all rows, got none.")
     best = sorted(range(len(points)), key=lambda number: (*ranks[number], number))[:MOST_TRIALS]

@@ -243,6 +243,26 @@ def test_model_file():
     np.testing.assert_array_equal(predictor.predict(X), model.predict(X))
 
 
+@pytest.mark.parametrize("threshold", [None, 0.3])
+@pytest.mark.parametrize("kind", [object, "<U5", "float32", "int8", bool])
+def test_labels_have_the_type_of_those_of_scikit_learn(kind, threshold):
+    """Classes and predictions have the type that the labels of the fit had."""
+    X, codes = problem()
+    names = np.array(["no", "yes"]) if kind in (object, "<U5") else np.arange(2)
+    labels = names.astype(kind)[(codes == codes[0]).astype(int)]
+    model, plain = LooSVC(threshold=threshold).fit(X, labels), SVC().fit(X, labels)
+    assert model.classes_.dtype == plain.classes_.dtype
+    assert model.predict(X).dtype == plain.predict(X).dtype
+    np.testing.assert_array_equal(model.classes_, plain.classes_)
+    if threshold is None:
+        np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+    again = model.as_predictor().predict(X)
+    np.testing.assert_array_equal(again, model.predict(X))
+    np.testing.assert_array_equal(model.as_sklearn().predict(X), model.predict(X))
+    assert model.predict_proba(X).shape == (len(X), 2)
+    assert set(model.left_out().predict(np.arange(9)).tolist()) <= set(names.tolist())
+
+
 def test_thresholds():
     """Predictions switch where the metric or the costs say, and other values stay as they are."""
     X, y = two_moons(80, noise=0.5)

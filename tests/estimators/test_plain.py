@@ -81,6 +81,7 @@ def test_rare_classes_keep_their_labels():
     np.testing.assert_allclose(plain.predict_proba(new), model.predict_proba(new), atol=3e-5)
 
 
+LARGEST = float(np.finfo(float).max)
 SIGMOIDS = [(2.0, 0.3), (2.0, -3.0), (1e-6, 0.2), (1e6, -0.1), (0.0, -2.0), (0.0, 2.0), (1.0, 40.0)]
 
 
@@ -109,6 +110,46 @@ def test_any_sigmoid_has_its_knots(slope, offset, cut):
     nearest = calibrator.y_thresholds_[np.abs(single[:, None] - knots).argmin(axis=1)]
     np.testing.assert_allclose(nearest, wanted, atol=9e-5)
     np.testing.assert_array_equal(nearest > 0.5, predicted)
+
+
+@pytest.mark.parametrize("cut", [LARGEST, -LARGEST, 1e40, -1e40])
+@pytest.mark.parametrize(("slope", "offset"), [*SIGMOIDS, (1e-300, 0.2)])
+def test_a_cut_beyond_all_values_predicts_one_class(slope, offset, cut):
+    """Every row has the class that the largest and the smallest threshold ask for."""
+    svc = SVC(gamma=1.0).fit([[0.0], [1.0]], [0, 1])
+    plain = as_plain(svc, None, [PlattSigmoid(slope, offset)], svc.classes_, cut=cut)
+    new = np.linspace(-3, 3, 100)[:, None]
+    np.testing.assert_array_equal(plain.predict(new), np.full(100, int(cut < 0)))
+    assert np.isfinite(plain.predict_proba(new)).all()
+
+
+@of_converters
+def test_onnx_with_a_threshold_beyond_all_values():
+    """Where decision values tell nothing and costs decide, one class is predicted everywhere."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(80, 2)), 6).astype(np.float32).astype(float)
+    y = (X[:, 0] + rng.normal(size=80) > 1).astype(int)
+    model = SpanSVC(RBF(gamma=100.0), UniformCost(1e-3), miss_cost=9).fit(X, y)
+    assert abs(model.threshold_) > 1e300
+    np.testing.assert_array_equal(model.as_sklearn().predict(X), model.predict(X))
+    np.testing.assert_array_equal(answers_of_onnx(model.as_sklearn(), X)[0], model.predict(X))
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.8])
+def test_a_threshold_bounds_probabilities_at_one_half(threshold):
+    """Probabilities are those of the model, but close to 1/2 where they contradict the label."""
+    X, y = rare_classes()
+    new, _ = rare_classes(2000, seed=1)
+    model = SpanSVC(RBF(gamma=0.02), UniformCost(1.0), threshold=threshold, scale="standard")
+    model.fit(X, y)
+    plain, predicted = model.as_sklearn(), model.predict(new)
+    np.testing.assert_array_equal(plain.predict(new), predicted)
+    (sigmoid,) = model.as_predictor().sigmoids
+    natural = sigmoid.probability(model.decision_function(new))
+    against = (natural > 0.5) != predicted
+    assert against.any()
+    found = plain.predict_proba(new)[:, 1]
+    np.testing.assert_allclose(found, np.where(against, 0.5, natural), atol=3e-5)
 
 
 def test_costs_of_rows_become_a_plain_svc():

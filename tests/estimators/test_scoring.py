@@ -196,6 +196,20 @@ def test_scores_of_other_predictions_are_refused(scoring, k, message):
 
 
 @pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("other", ["text", 7, -1, 0.5, float("nan"), None])
+def test_new_rows_with_other_labels_are_refused(k, other):
+    """A label that the fit has not seen is named instead of being taken for one that it has."""
+    X, y = two_moons(30)[0], np.arange(30) % k
+    model = SVC().fit(X, y)
+    score = read_scoring("error", np.arange(k), weighted=False)["score"]
+    strange = y.astype(object)
+    strange[4] = other
+    with pytest.raises(ValueError, match=r"`y` must have no other labels than the fit, .* got \["):
+        score.scorer(model, X, strange)
+    assert score.scorer(model, X, y.astype(float)) == score.scorer(model, X, y)
+
+
+@pytest.mark.parametrize("k", [2, 3])
 def test_new_rows_are_scored_by_our_metrics(k):
     """The scorer of a metric takes the decision values of a fitted estimator."""
     X, _ = two_moons(90)

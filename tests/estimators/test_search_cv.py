@@ -354,6 +354,76 @@ def test_bad_input_is_refused_before_any_fit(settings, kind, message, monkeypatc
         SpanSearchCV(**given).fit(*two_moons(30))
 
 
+@pytest.mark.parametrize(
+    ("own", "kind", "message"),
+    [
+        ({"threshold": "loo"}, 3, "`threshold` must not be given for more than two classes"),
+        ({"miss_cost": {"a": 1, "b": 2}}, 2, "`miss_cost` must name each of the labels"),
+        ({"threshold": 2.0}, 2, "`threshold` must be None, 'loo' or a probability"),
+        ({"threshold": "loo", "metric": "auc"}, 2, "which no threshold changes"),
+        ({"metric": "nonsense"}, 2, "`metric` must be one of"),
+    ],
+)
+@pytest.mark.parametrize("in_pipeline", [False, True])
+def test_arguments_of_the_final_model_are_checked_before_any_fit(
+    own, kind, message, in_pipeline, monkeypatch
+):
+    """What the LooSVC itself would refuse after the search is refused before it."""
+    import span_hpo.objective.span_objective as objectives
+
+    def refuse(*arguments, **settings):
+        raise AssertionError("an objective was made")
+
+    monkeypatch.setattr(objectives.SpanObjective, "__init__", refuse)
+    estimator, grid = LooSVC(**own), {"C": [1, 10]}
+    if in_pipeline:
+        estimator, grid = make_pipeline(StandardScaler(), estimator), {"loosvc__C": [1, 10]}
+    with pytest.raises(ValueError, match=message):
+        SpanSearchCV(estimator, grid, search="grid").fit(two_moons(30)[0], np.arange(30) % kind)
+
+
+def test_a_metric_of_the_final_model_takes_the_weights():
+    """A loss without weights is refused if there are any, and else it is not."""
+
+    def own_loss(y, decision_values):
+        return float(np.mean(y * decision_values < 0))
+
+    X, y = two_moons(30)
+    search = SpanSearchCV(LooSVC(metric=own_loss), {"C": [1]}, search="grid")
+    with pytest.raises(ValueError, match="own_loss must take an argument `weight`"):
+        search.fit(X, y, sample_weight=np.ones(30))
+    assert search.fit(X, y).best_params_ == {"C": 1}
+
+
+@pytest.mark.parametrize("method", ["auto", "span", "exact", "refit"])
+@pytest.mark.parametrize("in_pipeline", [False, True])
+def test_the_final_model_has_the_method_of_the_search(method, in_pipeline):
+    """The leave-one-out error of the best estimator is that in the results."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(90, 4))
+    y = (X[:, 0] + rng.normal(size=90) > 0).astype(int)
+    estimator, grid = LooSVC(), {"C": [0.3, 100.0], "gamma": [0.05, 1.0]}
+    if in_pipeline:
+        estimator = make_pipeline(StandardScaler(), estimator)
+        grid = {f"loosvc__{name}": values for name, values in grid.items()}
+    search = SpanSearchCV(estimator, grid, search="grid", loo_method=method).fit(X, y)
+    best = search.best_estimator_[-1] if in_pipeline else search.best_estimator_
+    assert best.loo_method_ == search.loo_method_
+    assert method in ("auto", search.loo_method_)
+    assert best.loo_error_ == search.cv_results_["loo_error"][search.best_index_]
+
+
+def test_methods_that_contradict_each_other_are_refused():
+    """Either of the search and the LooSVC may name the method, or both the same."""
+    X, y = two_moons(30)
+    for own, given in (("span", "auto"), ("auto", "span"), ("span", "span")):
+        search = SpanSearchCV(LooSVC(loo_method=own), {"C": [1]}, search="grid", loo_method=given)
+        assert search.fit(X, y).best_estimator_.loo_method_ == "span"
+    search = SpanSearchCV(LooSVC(loo_method="exact"), {"C": [1]}, search="grid", loo_method="span")
+    with pytest.raises(ValueError, match="'auto' or that of the LooSVC, 'exact', got 'span'"):
+        search.fit(X, y)
+
+
 def test_groups_are_refused():
     """Leaving single rows out says nothing about new groups."""
     X, y = two_moons(30)

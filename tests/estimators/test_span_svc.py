@@ -20,6 +20,7 @@ from span_hpo import (
     Float,
     Linear,
     Precomputed,
+    ScalingWarning,
     SigmoidScore,
     SpanObjective,
     SpanSVC,
@@ -229,6 +230,27 @@ def test_wrong_settings_are_named(settings, message):
     with pytest.raises(ValueError, match="must") as caught:
         SpanSVC(**settings).fit(*two_moons(40))
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"loo_method": "foo"}, "`loo_method` must be one of"),
+        ({"patience": 0}, "`patience` must be a whole number of at least 1, got 0"),
+        ({"n_trials": 0}, "`n_trials` must be a whole number of at least 1, got 0"),
+        ({"n_jobs": 0}, "`n_jobs` must be a whole number of at least 1"),
+        ({"metric": ("error", "auc")}, "`metric` must be one metric for a search"),
+        ({"kernel": "gauss"}, "`kernel` must be one of"),
+    ],
+)
+def test_wrong_settings_are_named_before_warnings(settings, message):
+    """A fit that cannot be made does not warn of its scaling first."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 20)), np.arange(40) % 2  # most rows define some minimum or maximum
+    with pytest.warns(ScalingWarning):
+        SpanSVC(RBF(gamma=1.0), UniformCost(1.0)).fit(X, y)
+    with pytest.raises(ValueError, match=message):  # and no warning, which would be an error
+        SpanSVC(**settings).fit(X, y)
 
 
 def test_class_costs_by_label():

@@ -76,6 +76,20 @@ def test_costs_of_misses_in_every_form():
     ).sum()
 
 
+@pytest.mark.parametrize("miss_cost", [0.7, 1.0, 1.5, 4.0])
+@pytest.mark.parametrize("costs", [(1.0, 1.0), (10.0, 1.0), (1.0, 10.0)])
+def test_costs_of_misses_are_weighed_by_the_sigmoid(miss_cost, costs):
+    """The cheaper class is predicted, also where `predict_proba` gives one half."""
+    X, labels = rare_rows()
+    weighting = ClassCosts({"bad": costs[0], "good": costs[1]})
+    model = SpanSVC(RBF(gamma=0.5), weighting, miss_cost=miss_cost).fit(X, labels)
+    new = rare_rows(2000, seed=1)[0]
+    (sigmoid,) = model.as_predictor().sigmoids
+    second = sigmoid.probability(model.decision_function(new))
+    expected = np.where(miss_cost * second >= 1 - second, "good", "bad")
+    np.testing.assert_array_equal(model.predict(new), expected)
+
+
 def test_the_best_cut_of_another_metric():
     """F1 at the threshold is at least as good as at 0, and is that of the shifted values."""
     X, labels = rare_rows(150)

@@ -1,3 +1,4 @@
+import functools
 import json
 from html.parser import HTMLParser
 
@@ -5,6 +6,8 @@ import numpy as np
 import pytest
 
 from span_hpo import RBF, SpanObjective, UniformCost
+from span_hpo.calibration import platt_sigmoid
+from span_hpo.metrics import METRICS
 from span_hpo.objective.evaluation import model_rank
 from tests.problems import two_moons
 
@@ -112,6 +115,41 @@ def test_evaluations_that_cannot_be_paired():
     ):
         with pytest.raises(ValueError, match=f"`other` must be an evaluation .*{message}"):
             evaluation.paired_standard_error(other)
+    for other in (3, None, evaluation.loss):
+        with pytest.raises(TypeError, match="`other` must be an evaluation, got"):
+            evaluation.paired_standard_error(other)
+
+
+def test_functions_of_one_name_are_different_metrics():
+    """Two lambdas have no common standard error, and one lambda in two objectives has."""
+    functions = [lambda y, f: float(np.mean(y * f < 0)), lambda y, f: float(np.mean(y * f < 1))]
+    first, second, again = (evaluated(metric=functions[number]) for number in (0, 1, 0))
+    with pytest.raises(ValueError, match="metric <lambda>, got another function called <lambda>"):
+        first.paired_standard_error(second)
+    assert first.paired_standard_error(again) == 0.0
+    own_hinge = functools.partial(METRICS["hinge"], w=np.ones(40))
+    own_hinge.__name__ = "hinge"
+    own = evaluated(metric=own_hinge)
+    with pytest.raises(ValueError, match="metric hinge, got another function called hinge"):
+        evaluated(metric="hinge").paired_standard_error(own)
+
+
+@pytest.mark.parametrize("metric", ["log_loss", "brier"])
+def test_standard_errors_hold_the_calibration_fixed(metric):
+    """They are those of the mean over rows under the sigmoid that is fitted to all values."""
+    X, y = two_moons(60, noise=0.5)
+    objective = SpanObjective(X, y, metric=metric, kernel=RBF(gamma=1.0), weighting=UniformCost())
+    one, other = (objective.evaluate({"C": C}) for C in (0.1, 10.0))
+    losses = []
+    for values in (one.loo.decision_values, other.loo.decision_values):
+        of_second = platt_sigmoid(y, values, np.ones(60)).probability(values)
+        own = np.where(y > 0, of_second, 1 - of_second)
+        losses.append(-np.log(own) if metric == "log_loss" else (1 - own) ** 2)
+    for error, of_rows in (
+        (one.standard_error, losses[0]),
+        (one.paired_standard_error(other), losses[0] - losses[1]),
+    ):
+        assert error == pytest.approx(np.std(of_rows, ddof=1) / np.sqrt(60), rel=1e-6)
 
 
 @pytest.mark.parametrize("method", ["span", "exact", "refit"])

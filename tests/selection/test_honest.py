@@ -163,6 +163,13 @@ def test_levels_of_intervals():
             honest_estimate(*tables, np.ones(23), level=wrong)
 
 
+@pytest.mark.parametrize("wrong", [-1, "a", 0.5, None, True])
+def test_seeds_are_whole_numbers(wrong):
+    """A seed that no generator takes is named."""
+    with pytest.raises(ValueError, match="`seed` must be a whole number of at least 0, got"):
+        honest_estimate(*random_tables(0), np.ones(23), seed=wrong)
+
+
 def test_summary():
     """It names the loss, the interval, and that few trials make it pessimistic."""
     few = honest_estimate(*random_tables(0), np.ones(23), loss_name="error")

@@ -109,6 +109,14 @@ def test_the_choice_among_noise_is_corrected():
     assert (again.error, again.interval) == (estimate.error, estimate.interval)
 
 
+def test_seeds_are_whole_numbers():
+    """A seed that no generator takes is named."""
+    *tables, found, codes = trials(0)
+    for wrong in (-1, "a"):
+        with pytest.raises(ValueError, match="`seed` must be a whole number of at least 0, got"):
+            honest_ensemble(*tables, found, codes, np.ones(30), seed=wrong)
+
+
 def test_other_losses_are_refused():
     """Only losses of the mean probability are estimated."""
     with pytest.raises(ValueError, match=r"`loss` must be one of .*, got 'hinge'"):

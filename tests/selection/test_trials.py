@@ -115,6 +115,21 @@ def test_other_metrics_have_none():
     check_is_mean(SpanObjective(*two_moons(20)))
 
 
+@pytest.mark.parametrize("ensemble", [False, True])
+@pytest.mark.parametrize(("name", "wrong"), [("seed", -1), ("seed", "a"), ("level", 2)])
+def test_wrong_settings_are_named_before_the_fits(name, wrong, ensemble, monkeypatch):
+    """No trial is evaluated again for an estimate that cannot be made."""
+    objective, points, ranks = searched()
+
+    def refuse(*arguments, **settings):
+        raise AssertionError("a trial was evaluated")
+
+    monkeypatch.setattr(SpanObjective, "evaluate", refuse)
+    monkeypatch.setattr(SpanObjective, "evaluate_all", refuse)
+    with pytest.raises(ValueError, match=f"`{name}` must be .*, got"):
+        honest_estimate_of(objective, points, ranks, ensemble=ensemble, **{name: wrong})
+
+
 def test_no_points():
     """Without a trial there is nothing to estimate."""
     with pytest.raises(ValueError, match="`points` must hold at least one trial on all rows"):
