@@ -19,6 +19,7 @@ from span_hpo.estimators.left_out import LeftOutClassifier
 from span_hpo.metrics import METRICS, as_metrics, loss_name
 from span_hpo.runtime import Array, FloatArray, Memo
 
+_ESTIMATOR_NAMES = ("estimator", "clf", "model", "est")  # first argument of users' scorers
 _SETTINGS = 256  # number of settings of transformers that are remembered
 _leaking: Memo[tuple[str, ...]] = Memo(most=_SETTINGS)
 
@@ -97,6 +98,7 @@ class LooScorer:
                 f"`metric` must be one metric, got {self.metric!r}: give a search a dictionary of "
                 "scorers for several."
             )
+        check_no_metric_of_labels(self.metric, "metric")
         as_metrics(self.metric, weighted=False)
 
     @property
@@ -192,7 +194,27 @@ def is_scorer(function: Any) -> bool:
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     needed = [one.name for one in parameters if one.kind in kinds and one.default is one.empty]
     needed = [name for name in needed if name not in ("weight", "sample_weight")]
-    return needed[:1] == ["estimator"] or len(needed) > 2
+    return (bool(needed) and needed[0] in _ESTIMATOR_NAMES) or len(needed) > 2
+
+
+def check_no_metric_of_labels(function: Any, argument: str) -> None:
+    """Raise if a function is a metric of scikit-learn, whose scores would be taken for losses.
+
+    Parameters
+    ----------
+    function
+        What a user gives as a score or a loss.
+    argument
+        Name of the argument that it was given for.
+    """
+    module = str(getattr(getattr(function, "func", function), "__module__", ""))
+    if module.startswith("sklearn.metrics.") and module != "sklearn.metrics._scorer":
+        name = getattr(function, "__name__", repr(function))
+        raise ValueError(
+            f"`{argument}` must be a scorer, the name of one such as 'roc_auc', or a loss (y, "
+            f"decision_values) -> loss, got {name} of scikit-learn, which looks like a metric "
+            "function rather than a scorer. Use sklearn.metrics.make_scorer to make a scorer of it."
+        )
 
 
 def _flat_steps(estimator: Any) -> list[tuple[str, Any]]:

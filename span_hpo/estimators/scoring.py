@@ -17,7 +17,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.pipeline import Pipeline
 
 from span_hpo.estimators.left_out import LabelledValues
-from span_hpo.estimators.loo_scorers import is_scorer
+from span_hpo.estimators.loo_scorers import check_no_metric_of_labels, is_scorer
 from span_hpo.estimators.loo_svc import LooSVC
 from span_hpo.metrics import METRICS, as_metrics, loss_name
 from span_hpo.runtime import Array, FloatArray
@@ -226,6 +226,7 @@ def _read(scoring: Any, name: str, classes: Array, weighted: bool) -> Score:
             "`scoring` must be a name, a function or a dictionary of these, got "
             f"{scoring!r}{'' if name == 'score' else f' for {name!r}'}."
         )
+    check_no_metric_of_labels(scoring, "scoring")
     shown = getattr(scoring, "__name__", repr(scoring))
     if is_scorer(scoring):
         return Score(name, ScorerLoss(scoring, shown, classes, weighted), 0.0, scoring)

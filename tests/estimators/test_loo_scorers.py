@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,12 +11,14 @@ from sklearn.datasets import load_iris
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401  makes the search public
 from sklearn.feature_selection import SelectKBest
 from sklearn.metrics import (
+    accuracy_score,
     balanced_accuracy_score,
     cohen_kappa_score,
     f1_score,
     get_scorer,
     log_loss,
     make_scorer,
+    r2_score,
     roc_auc_score,
 )
 from sklearn.model_selection import (
@@ -240,6 +243,17 @@ def test_unknown_metrics_are_refused(metric, message):
         loo_scorer(metric)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [roc_auc_score, r2_score, accuracy_score, log_loss, partial(roc_auc_score, average="macro")],
+)
+def test_metric_functions_of_scikit_learn_are_refused(function):
+    """A score that would be minimised is refused as scikit-learn refuses it, and says what to do."""
+    with pytest.raises(ValueError, match=r"`metric` must be .* looks like a metric function"):
+        loo_scorer(function)
+    assert loo_scorer(make_scorer(accuracy_score)).metric is not None
+
+
 def test_features_that_depend_on_labels_are_warned_of():
     """On pure noise a selection by the labels seems to be good, and the scorer says why."""
     rng, y = np.random.default_rng(0), np.arange(60) % 2
@@ -291,6 +305,7 @@ def test_functions_are_told_apart_by_their_arguments():
     """A scorer takes an estimator, rows and labels; a loss takes labels and values."""
     assert is_scorer(lambda model, X, y: 0.0)
     assert is_scorer(lambda estimator, *rest: 0.0)
+    assert is_scorer(lambda clf, X, y=None: 0.0)
     assert is_scorer(get_scorer("accuracy"))
     assert not is_scorer(lambda y, f: 0.0)
     assert not is_scorer(lambda y, f, sample_weight: 0.0)
