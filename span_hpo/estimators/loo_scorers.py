@@ -1,5 +1,6 @@
 """Score fitted estimators by their leave-one-out values, without predictions."""
 
+import hashlib
 import inspect
 import pickle
 import warnings
@@ -242,10 +243,10 @@ def _check_rows(left_out: LeftOutClassifier, y: Any) -> None:
 
 
 def _warn_of_leaks(steps: list[tuple[str, Any]], X: Any, y: Any) -> None:
-    """Warn if a transformer depends on the labels; each setting is examined once per process."""
+    """Warn if a transformer depends on the labels; settings are examined once for the same rows."""
     if len(steps) == 1:
         return
-    names = _leaking.get(_key(steps, y), lambda: steps_that_depend_on_labels(steps, X, y))
+    names = _leaking.get(_key(steps, X, y), lambda: steps_that_depend_on_labels(steps, X, y))
     if names:
         warnings.warn(
             f"The features that {' and '.join(names)} makes depend on the labels, also on that of "
@@ -256,13 +257,30 @@ def _warn_of_leaks(steps: list[tuple[str, Any]], X: Any, y: Any) -> None:
         )
 
 
-def _key(steps: list[tuple[str, Any]], y: Any) -> Hashable:
-    """Return what the settings of transformers and the labels have for a key."""
+class _Digest:
+    """A file that keeps a digest of what is written to it, so that rows are not held twice."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.blake2b()
+
+    def write(self, data: Any) -> None:
+        """Add bytes to the digest."""
+        self._hash.update(data)
+
+    def digest(self) -> bytes:
+        """Return the digest."""
+        return self._hash.digest()
+
+
+def _key(steps: list[tuple[str, Any]], X: Any, y: Any) -> Hashable:
+    """Return a key that differs for other settings of transformers, other rows or other labels."""
     transformers = [
         (name, step if step is None or isinstance(step, str) else clone(step))
         for name, step in steps[:-1]
     ]
+    written = _Digest()
     try:
-        return pickle.dumps((transformers, np.asarray(y)))
+        pickle.dump((transformers, X, np.asarray(y)), written)
     except (AttributeError, TypeError, pickle.PicklingError):
         return object()  # what cannot be written is examined each time
+    return written.digest()

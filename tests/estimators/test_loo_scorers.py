@@ -6,6 +6,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from pandas import DataFrame
+from scipy.sparse import csr_array
 from scipy.stats import loguniform
 from sklearn.datasets import load_iris
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401  makes the search public
@@ -269,6 +271,21 @@ def test_features_that_depend_on_labels_are_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert -loo_scorer()(honest, X, y) > 0.3
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array, DataFrame, np.ndarray.tolist])
+def test_leaks_belong_to_the_rows(form):
+    """Other rows are examined anew, whichever came first; a selection of all is none."""
+    rng, y = np.random.default_rng(1), np.arange(40) % 2
+    X = rng.normal(size=(40, 300))
+    pipeline = make_pipeline(SelectKBest(k=20), LooSVC())
+    few, many = form(X[:, :20]), form(X)
+    for _ in range(2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            loo_scorer()(pipeline.fit(few, y), few, y)
+        with pytest.warns(LeakWarning, match="that selectkbest makes depend on the labels"):
+            loo_scorer()(pipeline.fit(many, y), many, y)
 
 
 def test_losses_of_fitted_estimators():
