@@ -18,6 +18,8 @@ from span_hpo.objective import MOST_TRIALS, Evaluation, TrialRows
 from span_hpo.runtime import FloatArray, one_blas_thread
 from span_hpo.selection import HonestEstimate, honest_estimate_of_rows
 
+# Ties and columns need the values of rows, whether or not the scores do.
+_COMPLETE = True
 FIGURES = ("smooth_error", "n_support", "n_in_bound", "n_undefined")
 
 
@@ -85,7 +87,8 @@ class Outcome:
         nothing = (math.nan,) * n_losses
         names = ("loo_error", "loo_error_low", "loo_error_high", *FIGURES)
         figures = dict.fromkeys(names, math.nan)
-        return cls(params, nothing, nothing, figures, 0.0, None, str(error), type(error.__cause__))
+        reason = None if error.__cause__ is None else type(error.__cause__)
+        return cls(params, nothing, nothing, figures, 0.0, None, str(error), reason)
 
     def rank(self, position: int) -> tuple[float, ...]:
         """Return the key by which candidates are sorted by a metric, the best first."""
@@ -244,7 +247,8 @@ def _of_batch(
     objective = batch[0][1].objective
     try:
         with failures_of_candidate():
-            evaluations = objective.evaluate_all([placed.point for _, placed in batch])
+            points = [placed.point for _, placed in batch]
+            evaluations = objective.evaluate_all(points, complete=_COMPLETE)
     except CandidateError:  # of one of the candidates; the others count
         return [(number, _outcome(placed, candidates[number])) for number, placed in batch]
     return [
@@ -257,7 +261,7 @@ def _outcome(placed: Placed, candidate: Mapping[str, Any]) -> Outcome:
     objective = placed.objective
     try:
         with failures_of_candidate():
-            evaluation = objective.evaluate(placed.point)
+            evaluation = objective.evaluate(placed.point, complete=_COMPLETE)
     except CandidateError as error:
         return Outcome.failed(candidate, len(objective.metrics), error)
     return Outcome.of(candidate, evaluation, objective.metrics)

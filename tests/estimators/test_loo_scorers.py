@@ -250,7 +250,7 @@ def test_unknown_metrics_are_refused(metric, message):
     [roc_auc_score, r2_score, accuracy_score, log_loss, partial(roc_auc_score, average="macro")],
 )
 def test_metric_functions_of_scikit_learn_are_refused(function):
-    """A score that would be minimised is refused as scikit-learn refuses it, and says what to do."""
+    """A score that would be minimised is refused, as scikit-learn does, and says what to do."""
     with pytest.raises(ValueError, match=r"`metric` must be .* looks like a metric function"):
         loo_scorer(function)
     assert loo_scorer(make_scorer(accuracy_score)).metric is not None
