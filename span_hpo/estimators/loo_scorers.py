@@ -21,6 +21,9 @@ from span_hpo.metrics import METRICS, as_metrics, loss_name
 from span_hpo.runtime import Array, FloatArray, Memo
 
 _ESTIMATOR_NAMES = ("estimator", "clf", "model", "est")  # first argument of users' scorers
+# Scores of two classes that need probabilities, and the metrics of which they are the negative.
+# These take Platt's sigmoid as it is, while `loo_proba_` never contradicts the predicted class.
+OF_SIGMOIDS = {"neg_log_loss": "log_loss", "neg_brier_score": "brier"}
 _SETTINGS = 256  # number of settings of transformers that are remembered
 _leaking: Memo[tuple[str, ...]] = Memo(most=_SETTINGS)
 
@@ -39,7 +42,9 @@ def loo_scorer(metric: Any = "error") -> "LooScorer":
         "accuracy", "roc_auc" or "neg_log_loss"; or a callable ``(y, decision_values) -> loss``.
         Larger scores are better: losses such as "error" are returned with a minus sign, and "auc",
         "average_precision", "f1" and "mcc" as they are. Scorers of scikit-learn get leave-one-out
-        predictions in place of predictions.
+        predictions in place of predictions. "neg_log_loss" and "neg_brier_score" of two classes
+        are the negative "log_loss" and "brier", as in `SpanSearchCV`: their probabilities are those
+        of the sigmoid alone, which `loo_proba_` replaces by 1/2 where they contradict the class.
 
     Returns
     -------
@@ -145,11 +150,14 @@ class LooScorer:
                 True,
             )
             weight = weight[left_out.rows]
-        if not _is_theirs(self.metric):
-            loss = _loss_of(self.metric, left_out, weight, is_weighted)
-            is_complement = isinstance(self.metric, str) and loss_name(self.metric) != self.metric
+        metric = self.metric
+        if isinstance(metric, str) and len(left_out.classes_) == 2:
+            metric = OF_SIGMOIDS.get(metric, metric)
+        if not _is_theirs(metric):
+            loss = _loss_of(metric, left_out, weight, is_weighted)
+            is_complement = isinstance(metric, str) and loss_name(metric) != metric
             return 1 - loss if is_complement else -loss
-        scorer = get_scorer(self.metric)
+        scorer = get_scorer(metric)
         weights = {"sample_weight": weight} if is_weighted else {}
         return float(scorer(left_out, left_out.rows, left_out.data.labels, **weights))
 

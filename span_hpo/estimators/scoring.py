@@ -17,7 +17,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.pipeline import Pipeline
 
 from span_hpo.estimators.left_out import LabelledValues
-from span_hpo.estimators.loo_scorers import check_no_metric_of_labels, is_scorer
+from span_hpo.estimators.loo_scorers import OF_SIGMOIDS, check_no_metric_of_labels, is_scorer
 from span_hpo.estimators.loo_svc import LooSVC
 from span_hpo.metrics import METRICS, as_metrics, loss_name
 from span_hpo.runtime import Array, FloatArray
@@ -28,7 +28,7 @@ _PROBE_SEED = 0
 # Scores of scikit-learn that are one minus a metric or minus a metric: for any number of classes,
 # for two classes, for two classes if the second one is positive, and for more classes.
 _FOR_ANY = {"accuracy": "error", "balanced_accuracy": "balanced_error", "matthews_corrcoef": "mcc"}
-_FOR_TWO = {"roc_auc": "auc", "neg_log_loss": "log_loss", "neg_brier_score": "brier"}
+_FOR_TWO = {"roc_auc": "auc", **OF_SIGMOIDS}
 _FOR_ONE_OF_TWO = {"f1": "f1", "average_precision": "average_precision"}
 _FOR_MORE = {"f1_macro": "f1"}
 

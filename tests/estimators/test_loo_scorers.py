@@ -39,10 +39,12 @@ from span_hpo import (
     LeakWarning,
     LooSVC,
     SpanObjective,
+    SpanSearchCV,
     SpanSVC,
     UniformCost,
     loo_scorer,
 )
+from span_hpo.calibration import platt_sigmoid
 from span_hpo.estimators.loo_scorers import is_scorer, loo_loss
 from span_hpo.metrics import METRICS, as_metrics
 from tests.problems import two_moons
@@ -142,16 +144,39 @@ def test_scorers_of_scikit_learn(data):
     X, y = data
     model = LooSVC(C=3.0).fit(X, y)
     predicted = model.classes_[model.loo_proba_.argmax(axis=1)]
+    probabilities = model.loo_proba_
+    if data is not IRIS:  # the sigmoid itself, also where it contradicts the predicted class
+        values = model.loo_decision_values_
+        signs = np.where(y == "good", 1.0, -1.0)
+        probabilities = platt_sigmoid(signs, values, np.ones(len(y))).probability(values)
     expected = {
         "accuracy": 1 - model.loo_error_,
         "balanced_accuracy": balanced_accuracy_score(y, predicted),
         "f1_weighted": f1_score(y, predicted, average="weighted"),
-        "neg_log_loss": -log_loss(y, model.loo_proba_),
+        "neg_log_loss": -log_loss(y if data is IRIS else y == "good", probabilities),
     }
     for name, score in expected.items():
         assert loo_scorer(name)(model, X, y) == pytest.approx(score)
     score = cohen_kappa_score(y, predicted)
     assert loo_scorer(make_scorer(cohen_kappa_score))(model, X, y) == pytest.approx(score)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ["neg_log_loss", "neg_brier_score", "roc_auc", "f1", "accuracy"])
+def test_names_mean_the_same_in_both_searches(name, weighted):
+    """A score of scikit-learn's search is that of ours, also where few rows are on either side."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = (X[:, 0] + rng.normal(size=60) > 0.8).astype(int)
+    weight = rng.uniform(0.1, 3, 60) if weighted else None
+    grid = {"C": [0.01, 1.0, 100.0], "gamma": [0.01, 1.0]}
+    theirs = GridSearchCV(LooSVC(), grid, scoring=loo_scorer(name), cv=AllRows())
+    ours = SpanSearchCV(LooSVC(), grid, scoring=name, search="grid")
+    found, expected = (
+        search.fit(X, y, sample_weight=weight).cv_results_["mean_test_score"]
+        for search in (theirs, ours)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def weighted_hinge(y, f, weight):
