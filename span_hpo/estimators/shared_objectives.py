@@ -31,7 +31,7 @@ from span_hpo.kernels import (
     default_memory_limit,
 )
 from span_hpo.objective import SpanObjective
-from span_hpo.runtime import Memo, OutOfTimeError, key_of, plain
+from span_hpo.runtime import IndexArray, Memo, OutOfTimeError, key_of, plain
 from span_hpo.space import Float, Int
 from span_hpo.weighting import ClassCosts
 
@@ -195,7 +195,9 @@ class SharedObjectives:
 
     def _objective(self, features: Any, kernel: Kernel, arguments: SVCArguments) -> SpanObjective:
         rows = self.rows
-        kept = rows.kept(is_kernel=arguments.is_precomputed)
+        kept = rows.kept
+        if len(kept) < len(rows.y):
+            features = _chosen(features, kept, is_kernel=arguments.is_precomputed)
         y = rows.y[kept]
         names = tuple(_cost_name(number) for number in range(len(np.unique(y))))
         weighting: Any = ClassCosts(names=names)
@@ -203,7 +205,7 @@ class SharedObjectives:
         if weight is not None and rows.weights_costs:
             weighting = row_weighted(weighting)
         objective = SpanObjective(
-            features if len(kept) == len(rows.y) else features[kept],
+            features,
             y,
             kernel=kernel,
             weighting=weighting,
@@ -227,6 +229,15 @@ def _checked_features(X: Any) -> Any:
     return check_array(
         X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2, input_name="X"
     )
+
+
+def _chosen(features: Any, kept: IndexArray, *, is_kernel: bool) -> Any:
+    """Return some rows, of a kernel matrix with their columns."""
+    if not is_kernel:
+        return features[kept]
+    if features.shape[0] != features.shape[1]:
+        raise ValueError(f"`X` must be a square kernel matrix, got shape {features.shape}.")
+    return features[np.ix_(kept, kept)]
 
 
 def _identity(kernel: Kernel) -> Any:
