@@ -23,7 +23,8 @@ from span_hpo.estimators.outcomes import (
 from span_hpo.estimators.pipelines import checked_arguments
 from span_hpo.estimators.searches import optuna_adapter, sampler_seed
 from span_hpo.estimators.shared_objectives import SharedObjectives
-from span_hpo.runtime import real, thread_count, whole
+from span_hpo.estimators.svc_arguments import SVCArguments
+from span_hpo.runtime import Array, real, thread_count, whole
 from span_hpo.search import SAMPLERS
 from span_hpo.selection import is_settled
 from span_hpo.space import Choice
@@ -146,8 +147,10 @@ class CandidateSearch:
     def run(self, shared: SharedObjectives, prefix: str) -> tuple[list[Outcome], Any]:
         """Return the outcomes in the order of the candidates, and the study of Optuna or None.
 
-        Ctrl-C ends the search with a warning, if there is an outcome.
+        Weights of classes that are not in the data are refused before anything is fitted. Ctrl-C
+        ends the search with a warning, if there is an outcome.
         """
+        self._check_class_weights(shared.rows.y, prefix)
         found: dict[int, Outcome] = {}
         study = None
         try:
@@ -175,6 +178,13 @@ class CandidateSearch:
                 stacklevel=3,
             )
         return [found[number] for number in sorted(found)], study
+
+    def _check_class_weights(self, y: Array, prefix: str) -> None:
+        """Raise if the weights of classes that are searched name a label that there is not."""
+        name = f"{prefix}class_weight"
+        searched = [one[name] for one in self.candidates or self._examples() if name in one]
+        for weights in {id(weights): weights for weights in searched}.values():
+            SVCArguments.of({"class_weight": weights}).class_weights(y)
 
     def _examples(self) -> list[dict[str, Any]]:
         """Return candidates that each have one option of a list, or one end of a range."""

@@ -1,5 +1,6 @@
 """Score fitted estimators by their leave-one-out values, without predictions."""
 
+import hashlib
 import inspect
 import pickle
 import warnings
@@ -19,6 +20,10 @@ from span_hpo.estimators.left_out import LeftOutClassifier
 from span_hpo.metrics import METRICS, as_metrics, loss_name
 from span_hpo.runtime import Array, FloatArray, Memo
 
+_ESTIMATOR_NAMES = ("estimator", "clf", "model", "est")  # first argument of users' scorers
+# Scores of two classes that need probabilities, and the metrics of which they are the negative.
+# These take Platt's sigmoid as it is, while `loo_proba_` never contradicts the predicted class.
+OF_SIGMOIDS = {"neg_log_loss": "log_loss", "neg_brier_score": "brier"}
 _SETTINGS = 256  # number of settings of transformers that are remembered
 _leaking: Memo[tuple[str, ...]] = Memo(most=_SETTINGS)
 
@@ -37,7 +42,9 @@ def loo_scorer(metric: Any = "error") -> "LooScorer":
         "accuracy", "roc_auc" or "neg_log_loss"; or a callable ``(y, decision_values) -> loss``.
         Larger scores are better: losses such as "error" are returned with a minus sign, and "auc",
         "average_precision", "f1" and "mcc" as they are. Scorers of scikit-learn get leave-one-out
-        predictions in place of predictions.
+        predictions in place of predictions. "neg_log_loss" and "neg_brier_score" of two classes
+        are the negative "log_loss" and "brier", as in `SpanSearchCV`: their probabilities are those
+        of the sigmoid alone, which `loo_proba_` replaces by 1/2 where they contradict the class.
 
     Returns
     -------
@@ -97,6 +104,7 @@ class LooScorer:
                 f"`metric` must be one metric, got {self.metric!r}: give a search a dictionary of "
                 "scorers for several."
             )
+        check_no_metric_of_labels(self.metric, "metric")
         as_metrics(self.metric, weighted=False)
 
     @property
@@ -142,11 +150,14 @@ class LooScorer:
                 True,
             )
             weight = weight[left_out.rows]
-        if not _is_theirs(self.metric):
-            loss = _loss_of(self.metric, left_out, weight, is_weighted)
-            is_complement = isinstance(self.metric, str) and loss_name(self.metric) != self.metric
+        metric = self.metric
+        if isinstance(metric, str) and len(left_out.classes_) == 2:
+            metric = OF_SIGMOIDS.get(metric, metric)
+        if not _is_theirs(metric):
+            loss = _loss_of(metric, left_out, weight, is_weighted)
+            is_complement = isinstance(metric, str) and loss_name(metric) != metric
             return 1 - loss if is_complement else -loss
-        scorer = get_scorer(self.metric)
+        scorer = get_scorer(metric)
         weights = {"sample_weight": weight} if is_weighted else {}
         return float(scorer(left_out, left_out.rows, left_out.data.labels, **weights))
 
@@ -192,7 +203,27 @@ def is_scorer(function: Any) -> bool:
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     needed = [one.name for one in parameters if one.kind in kinds and one.default is one.empty]
     needed = [name for name in needed if name not in ("weight", "sample_weight")]
-    return needed[:1] == ["estimator"] or len(needed) > 2
+    return (bool(needed) and needed[0] in _ESTIMATOR_NAMES) or len(needed) > 2
+
+
+def check_no_metric_of_labels(function: Any, argument: str) -> None:
+    """Raise if a function is a metric of scikit-learn, whose scores would be taken for losses.
+
+    Parameters
+    ----------
+    function
+        What a user gives as a score or a loss.
+    argument
+        Name of the argument that it was given for.
+    """
+    module = str(getattr(getattr(function, "func", function), "__module__", ""))
+    if module.startswith("sklearn.metrics.") and module != "sklearn.metrics._scorer":
+        name = getattr(function, "__name__", repr(function))
+        raise ValueError(
+            f"`{argument}` must be a scorer, the name of one such as 'roc_auc', or a loss (y, "
+            f"decision_values) -> loss, got {name} of scikit-learn, which looks like a metric "
+            "function rather than a scorer. Use sklearn.metrics.make_scorer to make a scorer of it."
+        )
 
 
 def _flat_steps(estimator: Any) -> list[tuple[str, Any]]:
@@ -220,10 +251,10 @@ def _check_rows(left_out: LeftOutClassifier, y: Any) -> None:
 
 
 def _warn_of_leaks(steps: list[tuple[str, Any]], X: Any, y: Any) -> None:
-    """Warn if a transformer depends on the labels; each setting is examined once per process."""
+    """Warn if a transformer depends on the labels; settings are examined once for the same rows."""
     if len(steps) == 1:
         return
-    names = _leaking.get(_key(steps, y), lambda: steps_that_depend_on_labels(steps, X, y))
+    names = _leaking.get(_key(steps, X, y), lambda: steps_that_depend_on_labels(steps, X, y))
     if names:
         warnings.warn(
             f"The features that {' and '.join(names)} makes depend on the labels, also on that of "
@@ -234,13 +265,30 @@ def _warn_of_leaks(steps: list[tuple[str, Any]], X: Any, y: Any) -> None:
         )
 
 
-def _key(steps: list[tuple[str, Any]], y: Any) -> Hashable:
-    """Return what the settings of transformers and the labels have for a key."""
+class _Digest:
+    """A file that keeps a digest of what is written to it, so that rows are not held twice."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.blake2b()
+
+    def write(self, data: Any) -> None:
+        """Add bytes to the digest."""
+        self._hash.update(data)
+
+    def digest(self) -> bytes:
+        """Return the digest."""
+        return self._hash.digest()
+
+
+def _key(steps: list[tuple[str, Any]], X: Any, y: Any) -> Hashable:
+    """Return a key that differs for other settings of transformers, other rows or other labels."""
     transformers = [
         (name, step if step is None or isinstance(step, str) else clone(step))
         for name, step in steps[:-1]
     ]
+    written = _Digest()
     try:
-        return pickle.dumps((transformers, np.asarray(y)))
+        pickle.dump((transformers, X, np.asarray(y)), written)
     except (AttributeError, TypeError, pickle.PicklingError):
         return object()  # what cannot be written is examined each time
+    return written.digest()

@@ -7,13 +7,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
-from span_hpo.errors import SolverError
-from span_hpo.estimators.shared_objectives import Placed, SharedObjectives
+from span_hpo.estimators.shared_objectives import (
+    CandidateError,
+    Placed,
+    SharedObjectives,
+    failures_of_candidate,
+)
 from span_hpo.metrics import SMOOTH_ERROR, Metric, standard_error
 from span_hpo.objective import MOST_TRIALS, Evaluation, TrialRows
 from span_hpo.runtime import FloatArray, one_blas_thread
 from span_hpo.selection import HonestEstimate, honest_estimate_of_rows
 
+# Ties and columns need the values of rows, whether or not the scores do.
+_COMPLETE = True
 FIGURES = ("smooth_error", "n_support", "n_in_bound", "n_undefined")
 
 
@@ -36,6 +42,8 @@ class Outcome:
         Row losses of the first metric, or None if it is no mean.
     failure
         Why the fit has failed, or None.
+    error
+        Class of the error that made it fail, or None.
     """
 
     params: Mapping[str, Any]
@@ -45,6 +53,7 @@ class Outcome:
     seconds: float
     rows: TrialRows | None
     failure: str | None = None
+    error: type[BaseException] | None = None
 
     @classmethod
     def of(
@@ -73,12 +82,13 @@ class Outcome:
         )
 
     @classmethod
-    def failed(cls, params: Mapping[str, Any], n_losses: int, error: SolverError) -> "Outcome":
+    def failed(cls, params: Mapping[str, Any], n_losses: int, error: CandidateError) -> "Outcome":
         """Return the outcome of a candidate whose fit has failed."""
         nothing = (math.nan,) * n_losses
         names = ("loo_error", "loo_error_low", "loo_error_high", *FIGURES)
         figures = dict.fromkeys(names, math.nan)
-        return cls(params, nothing, nothing, figures, 0.0, None, failure=str(error))
+        reason = None if error.__cause__ is None else type(error.__cause__)
+        return cls(params, nothing, nothing, figures, 0.0, None, str(error), reason)
 
     def rank(self, position: int) -> tuple[float, ...]:
         """Return the key by which candidates are sorted by a metric, the best first."""
@@ -113,7 +123,8 @@ class SearchedRows:
     @classmethod
     def of(cls, outcomes: Sequence[Outcome], shared: SharedObjectives) -> "SearchedRows":
         """Return the row losses of the candidates that were evaluated."""
-        objective = shared.placed(outcomes[0].params).objective
+        first = next(outcome for outcome in outcomes if outcome.failure is None)
+        objective = shared.placed(first.params).objective
         best = sorted(range(len(outcomes)), key=lambda number: (outcomes[number].rank(0), number))
         trials = [outcomes[number].rows for number in sorted(best[:MOST_TRIALS])]
         return cls(
@@ -153,7 +164,11 @@ def bootstrap_error(shared: SharedObjectives, outcome: Outcome, position: int) -
 @one_blas_thread
 def outcome_of(shared: SharedObjectives, candidate: Mapping[str, Any]) -> Outcome:
     """Evaluate one candidate."""
-    return _outcome(shared.placed(candidate), candidate)
+    try:
+        placed = shared.placed(candidate)
+    except CandidateError as error:
+        return Outcome.failed(candidate, len(shared.metrics), error)
+    return _outcome(placed, candidate)
 
 
 def outcomes_in_order(
@@ -210,7 +225,11 @@ def outcomes_in_batches(
     for numbers in settings.values():
         batches: dict[Any, list[tuple[int, Placed]]] = {}
         for number in numbers:
-            placed = shared.placed(candidates[number])
+            try:
+                placed = shared.placed(candidates[number])
+            except CandidateError as error:
+                found[number] = Outcome.failed(candidates[number], len(shared.metrics), error)
+                continue
             batches.setdefault(placed.batch, []).append((number, placed))
 
         def evaluate(batch: list[tuple[int, Placed]]) -> None:
@@ -227,8 +246,10 @@ def _of_batch(
     """Return the outcomes of candidates that share their kernel matrix, by number."""
     objective = batch[0][1].objective
     try:
-        evaluations = objective.evaluate_all([placed.point for _, placed in batch])
-    except SolverError:  # of one of the fits; the others count
+        with failures_of_candidate():
+            points = [placed.point for _, placed in batch]
+            evaluations = objective.evaluate_all(points, complete=_COMPLETE)
+    except CandidateError:  # of one of the candidates; the others count
         return [(number, _outcome(placed, candidates[number])) for number, placed in batch]
     return [
         (number, Outcome.of(candidates[number], evaluation, objective.metrics))
@@ -239,8 +260,9 @@ def _of_batch(
 def _outcome(placed: Placed, candidate: Mapping[str, Any]) -> Outcome:
     objective = placed.objective
     try:
-        evaluation = objective.evaluate(placed.point)
-    except SolverError as error:
+        with failures_of_candidate():
+            evaluation = objective.evaluate(placed.point, complete=_COMPLETE)
+    except CandidateError as error:
         return Outcome.failed(candidate, len(objective.metrics), error)
     return Outcome.of(candidate, evaluation, objective.metrics)
 

@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import column_or_1d
 
 from span_hpo.estimators.left_out import LabelledValues
-from span_hpo.estimators.loo_scorers import is_scorer
+from span_hpo.estimators.loo_scorers import OF_SIGMOIDS, check_no_metric_of_labels, is_scorer
 from span_hpo.estimators.loo_svc import LooSVC
 from span_hpo.metrics import METRICS, as_metrics, loss_name
 from span_hpo.runtime import Array, FloatArray
@@ -29,7 +29,7 @@ _PROBE_SEED = 0
 # Scores of scikit-learn that are one minus a metric or minus a metric: for any number of classes,
 # for two classes, for two classes if the second one is positive, and for more classes.
 _FOR_ANY = {"accuracy": "error", "balanced_accuracy": "balanced_error", "matthews_corrcoef": "mcc"}
-_FOR_TWO = {"roc_auc": "auc", "neg_log_loss": "log_loss", "neg_brier_score": "brier"}
+_FOR_TWO = {"roc_auc": "auc", **OF_SIGMOIDS}
 _FOR_ONE_OF_TWO = {"f1": "f1", "average_precision": "average_precision"}
 _FOR_MORE = {"f1_macro": "f1"}
 
@@ -240,6 +240,7 @@ def _read(scoring: Any, name: str, classes: Array, weighted: bool) -> Score:
             "`scoring` must be a name, a function or a dictionary of these, got "
             f"{scoring!r}{'' if name == 'score' else f' for {name!r}'}."
         )
+    check_no_metric_of_labels(scoring, "scoring")
     shown = getattr(scoring, "__name__", repr(scoring))
     if is_scorer(scoring):
         return Score(name, ScorerLoss(scoring, shown, classes, weighted), 0.0, scoring)

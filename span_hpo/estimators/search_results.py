@@ -82,12 +82,17 @@ def check_failures(outcomes: Sequence[Outcome]) -> None:
 
     Raises
     ------
-    SolverError
-        If all of them have failed.
+    SolverError, TypeError, ValueError
+        If all of them have failed. What is neither a failure of a solver nor a ``TypeError``
+        becomes a ``ValueError``, as in scikit-learn's searches.
     """
     failed = [outcome for outcome in outcomes if outcome.failure is not None]
     if len(failed) == len(outcomes):
-        raise SolverError(f"No candidate could be fitted. The last failure: {failed[-1].failure}")
+        error = failed[-1].error or SolverError
+        kinds = (one for one in (SolverError, TypeError) if issubclass(error, one))
+        raise next(kinds, ValueError)(
+            f"No candidate could be fitted. The last failure: {failed[-1].failure}"
+        )
     if failed:
         warnings.warn(
             f"{len(failed)} of {len(outcomes)} candidates could not be fitted and have scores of "

@@ -10,6 +10,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.multiclass import check_classification_targets
 
+from span_hpo.estimators.loo_svc import LooSVC
 from span_hpo.estimators.pipelines import Parts
 from span_hpo.estimators.row_weights import checked_weights
 from span_hpo.runtime import Array, FloatArray, IndexArray, rows_of
@@ -39,9 +40,10 @@ class TrainingRows:
     weights_costs: bool
     fit_params: Mapping[str, Any]
 
-    def kept(self, *, is_kernel: bool) -> IndexArray:
-        """Return the rows of the fits; a kernel matrix keeps all rows, some of them with cost 0."""
-        if self.weight is None or is_kernel or not self.weights_costs:
+    @property
+    def kept(self) -> IndexArray:
+        """Rows of the leave-one-out fits, which are those whose costs are not 0."""
+        if self.weight is None or not self.weights_costs:
             return np.arange(len(self.y))
         return rows_of(self.weight)
 
@@ -95,8 +97,8 @@ def rows_of_search(
                 f"class {label!r}."
             )
     given = weight
-    if parts.svm.kernel == "precomputed":
-        # scikit-learn would drop rows of weight 0 and take the wrong columns of new matrices.
+    if parts.svm.kernel == "precomputed" and not isinstance(parts.svm, LooSVC):
+        # ``SVC`` would drop rows of weight 0 and take the wrong columns of new matrices.
         given = np.maximum(weight, _NEGLIGIBLE * weight.max())
     if not get_config()["enable_metadata_routing"]:
         name = f"{parts.prefix}sample_weight"

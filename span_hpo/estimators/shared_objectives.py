@@ -7,13 +7,15 @@ kernel. All widths and costs are points of it.
 
 import inspect
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
 
+from span_hpo.errors import SolverError
 from span_hpo.estimators.defaults import AUTO, chosen_loo_method
 from span_hpo.estimators.leaks import steps_that_depend_on_labels
 from span_hpo.estimators.pipelines import Parts, configured, parts_of
@@ -29,7 +31,7 @@ from span_hpo.kernels import (
     default_memory_limit,
 )
 from span_hpo.objective import SpanObjective
-from span_hpo.runtime import Memo, key_of, plain
+from span_hpo.runtime import IndexArray, Memo, OutOfTimeError, key_of, plain
 from span_hpo.space import Float, Int
 from span_hpo.weighting import ClassCosts
 
@@ -42,6 +44,26 @@ _FAMILIES: dict[type, dict[str, Any]] = {
 }
 _MOST_OBJECTIVES = 16
 _MATRICES = 2.5  # matrices of an objective: statistic, kernel, and LIBSVM's in single precision
+
+
+class CandidateError(Exception):
+    """The transformers, the fit or the scores of one candidate have failed, as others need not."""
+
+
+@contextmanager
+def failures_of_candidate() -> Iterator[None]:
+    """Turn what a solver or a user's transformer, kernel or score raises into a `CandidateError`.
+
+    That there is no time left says nothing about the candidate, and is passed on.
+    """
+    try:
+        yield
+    except OutOfTimeError:
+        raise
+    except SolverError as error:
+        raise CandidateError(str(error)) from error
+    except Exception as error:
+        raise CandidateError(f"{type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +131,8 @@ class SharedObjectives:
         ------
         ValueError
             If the transformers look at the labels, or the SVM has no leave-one-out values.
+        CandidateError
+            If the transformers or the kernel fail.
         """
         estimator = configured(self.estimator, candidate)
         parts = parts_of(estimator)
@@ -146,8 +170,11 @@ class SharedObjectives:
     def _transformed(self, estimator: Any, parts: Parts) -> Any:
         """Return the features of all rows, after making sure that they do not know the labels."""
         X, y = self.rows.X, self.rows.y
-        if parts.transformers is not None:
-            leaking = steps_that_depend_on_labels(estimator.steps, X, y)
+        if parts.transformers is None:
+            features = _checked_features(X)
+        else:
+            with failures_of_candidate():
+                leaking = steps_that_depend_on_labels(estimator.steps, X, y)
             if leaking:
                 name = leaking[0]
                 raise ValueError(
@@ -156,10 +183,9 @@ class SharedObjectives:
                     f"{name!r} ({type(estimator.named_steps[name]).__name__}) does, and the "
                     "leave-one-out score would be far too good. Use GridSearchCV with folds for it."
                 )
-            X = parts.transformers.fit_transform(X, y, **self.rows.fit_params)
-        features = check_array(
-            X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2, input_name="X"
-        )
+            with failures_of_candidate():
+                X = parts.transformers.fit_transform(X, y, **self.rows.fit_params)
+                features = _checked_features(X)
         if features.shape[0] != len(y):
             raise ValueError(
                 "`estimator` must have transformers that keep all rows, got "
@@ -169,7 +195,9 @@ class SharedObjectives:
 
     def _objective(self, features: Any, kernel: Kernel, arguments: SVCArguments) -> SpanObjective:
         rows = self.rows
-        kept = rows.kept(is_kernel=arguments.is_precomputed)
+        kept = rows.kept
+        if len(kept) < len(rows.y):
+            features = _chosen(features, kept, is_kernel=arguments.is_precomputed)
         y = rows.y[kept]
         names = tuple(_cost_name(number) for number in range(len(np.unique(y))))
         weighting: Any = ClassCosts(names=names)
@@ -177,7 +205,7 @@ class SharedObjectives:
         if weight is not None and rows.weights_costs:
             weighting = row_weighted(weighting)
         objective = SpanObjective(
-            features if len(kept) == len(rows.y) else features[kept],
+            features,
             y,
             kernel=kernel,
             weighting=weighting,
@@ -191,9 +219,25 @@ class SharedObjectives:
         )
         with self._lock:
             if self.loo_method == AUTO:  # the first objective decides for all
-                self.loo_method = chosen_loo_method(objective)
+                with failures_of_candidate():
+                    self.loo_method = chosen_loo_method(objective)
             objective.loo_method = self.loo_method
         return objective
+
+
+def _checked_features(X: Any) -> Any:
+    return check_array(
+        X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2, input_name="X"
+    )
+
+
+def _chosen(features: Any, kept: IndexArray, *, is_kernel: bool) -> Any:
+    """Return some rows, of a kernel matrix with their columns."""
+    if not is_kernel:
+        return features[kept]
+    if features.shape[0] != features.shape[1]:
+        raise ValueError(f"`X` must be a square kernel matrix, got shape {features.shape}.")
+    return features[np.ix_(kept, kept)]
 
 
 def _identity(kernel: Kernel) -> Any:

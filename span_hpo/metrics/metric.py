@@ -228,6 +228,12 @@ def _as_metric(metric: Any, weighted: bool) -> Metric:
             f"or a tuple of these, got {metric!r}."
         )
     name = getattr(metric, "__name__", type(metric).__name__)
+    module = str(getattr(metric, "__module__", ""))
+    if module.startswith("sklearn.metrics.") and name.endswith("_score"):
+        raise ValueError(
+            f"`metric` must be a loss, whose smaller values are better, got {name} of "
+            "scikit-learn, which is a score. Use a name such as 'auc', or write a loss."
+        )
     try:
         accepted = set(inspect.signature(metric).parameters)
     except ValueError:

@@ -7,9 +7,12 @@ import time
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.decomposition import PCA
+from sklearn.exceptions import FitFailedWarning
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from span_hpo import SpanSearchCV
+from span_hpo import SpanObjective, SpanSearchCV
 from span_hpo.estimators.candidate_search import KINDS, CandidateSearch
 from tests.places import ROOT
 from tests.problems import two_moons
@@ -139,6 +142,74 @@ def test_arguments_are_checked_before_any_fit(kind, space, message):
     """Each value of a list is one that the SVM can have."""
     with pytest.raises(ValueError, match=message):
         search_for(space, search=kind).check_arguments(SVC().get_params(), "")
+
+
+@pytest.mark.parametrize("kind", ["grid", "random", "tpe"])
+def test_weights_of_unknown_classes_are_refused_before_any_fit(kind, monkeypatch):
+    """Dictionaries of class weights are compared with the labels, also those not drawn yet."""
+    fits = []
+    monkeypatch.setattr(SpanObjective, "evaluate", lambda *rest, **more: fits.append(rest))
+    space = {"class_weight": [None, {-1.0: 1, 7.0: 2}], "C": stats.loguniform(0.1, 10)}
+    if kind == "grid":
+        space["C"] = [1.0]
+    search = SpanSearchCV(SVC(), space, search=kind, n_iter=9, loo_method="span")
+    with pytest.raises(ValueError, match=r"`class_weight` must have labels of `y`.*7"):
+        search.fit(X, y)
+    assert not fits
+
+
+class RaisingKernel:
+    """A kernel of a user that fails."""
+
+    def __call__(self, X, Z):
+        raise RuntimeError("no such kernel")
+
+
+def kernel_of_nothing(X, Z):
+    return np.full((len(X), len(Z)), np.nan)
+
+
+@pytest.mark.parametrize("loo_method", ["auto", "span"])
+@pytest.mark.parametrize("count", [60, 160])
+@pytest.mark.parametrize(
+    ("settings", "space"),
+    [
+        ({"search": "grid"}, {}),
+        ({"search": "random", "patience": 50}, {}),
+        ({"search": "tpe", "n_iter": 8}, {"svc__C": stats.loguniform(0.1, 10)}),
+    ],
+    ids=["grid", "random", "tpe"],
+)
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("pca__n_components", [2, 400], "n_components=400"),
+        ("svc__kernel", ["rbf", RaisingKernel()], "RuntimeError: no such kernel"),
+        ("svc__kernel", [kernel_of_nothing, "rbf"], "finite"),
+    ],
+    ids=["transformer", "raises", "nan"],
+)
+def test_a_candidate_that_fails_has_a_score_of_nan(
+    settings, space, name, options, message, loo_method, count
+):
+    """What a transformer or kernel raises is told in a warning, and the other candidates count."""
+    rows, labels = two_moons(count)
+    pipeline = make_pipeline(PCA(), SVC())
+    search = SpanSearchCV(
+        pipeline, {name: options, **space}, random_state=0, loo_method=loo_method, **settings
+    )
+    with pytest.warns(FitFailedWarning, match=message):
+        search.fit(rows, labels)
+    bad = next(option for option in options if option not in (2, "rbf"))
+    for params, score in zip(
+        search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
+    ):
+        assert np.isnan(score) == (params[name] == bad or type(params[name]) is RaisingKernel)
+    assert search.best_params_[name] in (2, "rbf")
+    assert 0 < search.honest_error_ < 0.5
+    nothing = SpanSearchCV(pipeline, {name: [bad]}, search="grid", loo_method=loo_method)
+    with pytest.raises(ValueError, match=f"No candidate could be fitted.*{message}"):
+        nothing.fit(rows, labels)
 
 
 def test_ends_of_ranges_are_checked():

@@ -2,20 +2,25 @@
 
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
+from pandas import DataFrame
+from scipy.sparse import csr_array
 from scipy.stats import loguniform
 from sklearn.datasets import load_iris
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401  makes the search public
 from sklearn.feature_selection import SelectKBest
 from sklearn.metrics import (
+    accuracy_score,
     balanced_accuracy_score,
     cohen_kappa_score,
     f1_score,
     get_scorer,
     log_loss,
     make_scorer,
+    r2_score,
     roc_auc_score,
 )
 from sklearn.model_selection import (
@@ -34,10 +39,12 @@ from span_hpo import (
     LeakWarning,
     LooSVC,
     SpanObjective,
+    SpanSearchCV,
     SpanSVC,
     UniformCost,
     loo_scorer,
 )
+from span_hpo.calibration import platt_sigmoid
 from span_hpo.estimators.loo_scorers import is_scorer, loo_loss
 from span_hpo.metrics import METRICS, as_metrics
 from tests.problems import two_moons
@@ -137,16 +144,39 @@ def test_scorers_of_scikit_learn(data):
     X, y = data
     model = LooSVC(C=3.0).fit(X, y)
     predicted = model.classes_[model.loo_proba_.argmax(axis=1)]
+    probabilities = model.loo_proba_
+    if data is not IRIS:  # the sigmoid itself, also where it contradicts the predicted class
+        values = model.loo_decision_values_
+        signs = np.where(y == "good", 1.0, -1.0)
+        probabilities = platt_sigmoid(signs, values, np.ones(len(y))).probability(values)
     expected = {
         "accuracy": 1 - model.loo_error_,
         "balanced_accuracy": balanced_accuracy_score(y, predicted),
         "f1_weighted": f1_score(y, predicted, average="weighted"),
-        "neg_log_loss": -log_loss(y, model.loo_proba_),
+        "neg_log_loss": -log_loss(y if data is IRIS else y == "good", probabilities),
     }
     for name, score in expected.items():
         assert loo_scorer(name)(model, X, y) == pytest.approx(score)
     score = cohen_kappa_score(y, predicted)
     assert loo_scorer(make_scorer(cohen_kappa_score))(model, X, y) == pytest.approx(score)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ["neg_log_loss", "neg_brier_score", "roc_auc", "f1", "accuracy"])
+def test_names_mean_the_same_in_both_searches(name, weighted):
+    """A score of scikit-learn's search is that of ours, also where few rows are on either side."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = (X[:, 0] + rng.normal(size=60) > 0.8).astype(int)
+    weight = rng.uniform(0.1, 3, 60) if weighted else None
+    grid = {"C": [0.01, 1.0, 100.0], "gamma": [0.01, 1.0]}
+    theirs = GridSearchCV(LooSVC(), grid, scoring=loo_scorer(name), cv=AllRows())
+    ours = SpanSearchCV(LooSVC(), grid, scoring=name, search="grid")
+    found, expected = (
+        search.fit(X, y, sample_weight=weight).cv_results_["mean_test_score"]
+        for search in (theirs, ours)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def weighted_hinge(y, f, weight):
@@ -240,6 +270,17 @@ def test_unknown_metrics_are_refused(metric, message):
         loo_scorer(metric)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [roc_auc_score, r2_score, accuracy_score, log_loss, partial(roc_auc_score, average="macro")],
+)
+def test_metric_functions_of_scikit_learn_are_refused(function):
+    """A score that would be minimised is refused, as scikit-learn does, and says what to do."""
+    with pytest.raises(ValueError, match=r"`metric` must be .* looks like a metric function"):
+        loo_scorer(function)
+    assert loo_scorer(make_scorer(accuracy_score)).metric is not None
+
+
 def test_features_that_depend_on_labels_are_warned_of():
     """On pure noise a selection by the labels seems to be good, and the scorer says why."""
     rng, y = np.random.default_rng(0), np.arange(60) % 2
@@ -255,6 +296,21 @@ def test_features_that_depend_on_labels_are_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert -loo_scorer()(honest, X, y) > 0.3
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array, DataFrame, np.ndarray.tolist])
+def test_leaks_belong_to_the_rows(form):
+    """Other rows are examined anew, whichever came first; a selection of all is none."""
+    rng, y = np.random.default_rng(1), np.arange(40) % 2
+    X = rng.normal(size=(40, 300))
+    pipeline = make_pipeline(SelectKBest(k=20), LooSVC())
+    few, many = form(X[:, :20]), form(X)
+    for _ in range(2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            loo_scorer()(pipeline.fit(few, y), few, y)
+        with pytest.warns(LeakWarning, match="that selectkbest makes depend on the labels"):
+            loo_scorer()(pipeline.fit(many, y), many, y)
 
 
 def test_losses_of_fitted_estimators():
@@ -291,6 +347,7 @@ def test_functions_are_told_apart_by_their_arguments():
     """A scorer takes an estimator, rows and labels; a loss takes labels and values."""
     assert is_scorer(lambda model, X, y: 0.0)
     assert is_scorer(lambda estimator, *rest: 0.0)
+    assert is_scorer(lambda clf, X, y=None: 0.0)
     assert is_scorer(get_scorer("accuracy"))
     assert not is_scorer(lambda y, f: 0.0)
     assert not is_scorer(lambda y, f, sample_weight: 0.0)

@@ -4,12 +4,15 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import expit
+from scipy.stats import loguniform
+from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import f1_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.svm import SVC
 
-from span_hpo import FunctionKernel, SpanObjective
+from span_hpo import FunctionKernel, LooSVC, SpanObjective, SpanSearchCV
 from span_hpo.estimators.outcomes import (
     SearchedRows,
     bootstrap_error,
@@ -117,6 +120,39 @@ def test_other_errors_surface(threads):
         outcomes_in_order(
             shared_for(), candidates, threads=threads, is_over=lambda: False, found=found
         )
+
+
+@pytest.mark.parametrize("kind", ["grid", "tpe"])
+def test_figures_do_not_depend_on_the_other_scores(kind):
+    """With "exact", ties and columns are those of the exact values, whatever else is scored."""
+    space = {"C": [0.3, 3.0, 30.0], "gamma": [0.3, 3.0]}
+    if kind == "tpe":
+        space = {"C": loguniform(0.1, 100), "gamma": [0.3, 3.0]}
+    one, two = (
+        SpanSearchCV(
+            SVC(), space, search=kind, n_iter=5, scoring=scoring, refit=refit, random_state=0,
+            loo_method="exact",
+        ).fit(X, y)
+        for scoring, refit in (("accuracy", True), (["accuracy", "roc_auc"], "accuracy"))
+    )  # fmt: skip
+    for name in ("smooth_error", "n_undefined", "loo_error"):
+        np.testing.assert_allclose(one.cv_results_[name], two.cv_results_[name], atol=1e-9)
+    for params, smooth in zip(
+        one.cv_results_["params"], one.cv_results_["smooth_error"], strict=True
+    ):
+        values = LooSVC(**params, loo_method="exact").fit(X, y).loo_decision_values_
+        assert smooth == pytest.approx(np.mean(expit(-4 * y * values)), abs=1e-6)
+
+
+@pytest.mark.parametrize("loo_method", ["auto", "exact"])
+def test_an_indefinite_kernel_is_no_candidate(loo_method):
+    """A kernel that a LooSVC refuses has no leave-one-out values in a search either."""
+    search = SpanSearchCV(
+        SVC(), {"kernel": [lambda a, b: -(a @ b.T), "rbf"]}, search="grid", loo_method=loo_method
+    )
+    with pytest.warns(FitFailedWarning, match="positive semi-definite"):
+        search.fit(X, y)
+    assert search.best_params_ == {"kernel": "rbf"}
 
 
 def test_the_honest_estimate_is_that_of_all_points():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import fbeta_score, get_scorer, make_scorer
+from sklearn.metrics import fbeta_score, get_scorer, make_scorer, r2_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -150,6 +150,8 @@ def test_several_scores_have_names():
         ([hinge_loss], "Use a dictionary to give names to functions"),
         (3, "must be a name, a function or a dictionary of these, got 3"),
         ({"a": 3}, "got 3 for 'a'"),
+        (roc_auc_score, "`scoring` must be a scorer.*rather than a scorer.*make_scorer"),
+        ({"a": r2_score}, "got r2_score of scikit-learn"),
     ],
 )
 def test_unknown_scores_are_refused(scoring, message):

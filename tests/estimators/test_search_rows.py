@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from span_hpo import SpanSearchCV
+from span_hpo import LooSVC, SpanSearchCV
 from span_hpo.estimators.pipelines import parts_of
 from span_hpo.estimators.search_rows import rows_of_search
 from tests.problems import two_moons
@@ -49,8 +49,7 @@ def test_weights_reach_the_svm_of_a_pipeline():
     np.testing.assert_array_equal(arguments["svc__sample_weight"], WEIGHT)
     assert rows.weights_costs
     assert rows.fit_params == {}
-    assert len(rows.kept(is_kernel=False)) == 19
-    assert len(rows.kept(is_kernel=True)) == 20
+    np.testing.assert_array_equal(rows.kept, np.arange(1, 20))
     _, arguments = rows_for(SVC(), sample_weight=WEIGHT)
     assert list(arguments) == ["sample_weight"]
     assert rows_for(SVC())[1] == {}
@@ -60,6 +59,8 @@ def test_a_kernel_matrix_keeps_its_rows():
     """A row with weight 0 gets a negligible one, because ``SVC`` would drop it."""
     _, arguments = rows_for(SVC(kernel="precomputed"), sample_weight=WEIGHT)
     assert 0 < arguments["sample_weight"][0] < 1e-11
+    _, arguments = rows_for(LooSVC(kernel="precomputed"), sample_weight=WEIGHT)
+    np.testing.assert_array_equal(arguments["sample_weight"], WEIGHT)  # which keeps the columns
 
 
 def test_metadata_routing_decides_who_gets_weights():
@@ -72,7 +73,7 @@ def test_metadata_routing_decides_who_gets_weights():
         pipeline = make_pipeline(scaler, SVC().set_fit_request(sample_weight=False))
         rows, arguments = rows_for(pipeline, sample_weight=WEIGHT)
         assert not rows.weights_costs
-        assert len(rows.kept(is_kernel=False)) == 20
+        assert len(rows.kept) == 20
         assert list(rows.fit_params) == list(arguments) == ["sample_weight"]
         pipeline[-1].set_fit_request(sample_weight=True)
         scaler.set_fit_request(sample_weight=False)

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler, TargetEncoder
 from sklearn.svm import SVC
 
-from span_hpo import FunctionKernel, Laplacian, SpanObjective, UniformCost
+from span_hpo import FunctionKernel, Laplacian, LooSVC, SpanObjective, SpanSearchCV, UniformCost
 from span_hpo.estimators.search_rows import TrainingRows
 from span_hpo.estimators.shared_objectives import SharedObjectives
 from span_hpo.estimators.svc_arguments import SVCArguments
@@ -132,6 +132,30 @@ class Counting(TransformerMixin, BaseEstimator):
         return X**self.power
 
 
+@pytest.mark.parametrize("estimator", [SVC, LooSVC])
+@pytest.mark.parametrize("loo_method", ["span", "exact"])
+def test_a_kernel_matrix_has_the_figures_of_its_features(estimator, loo_method):
+    """Rows of weight 0 count nowhere, whether features or their kernel matrix are given."""
+    X, y = two_moons(60, noise=0.4)
+    weight = np.random.default_rng(0).uniform(0.5, 3, 60)
+    weight[::3] = 0
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
+    settings = {"search": "grid", "loo_method": loo_method, "scoring": ["error", "hinge"]}
+    grid = {"C": [0.1, 1.0, 10.0]}
+    by_rows, by_matrix = (
+        SpanSearchCV(estimator(**given), grid, refit="error", **settings).fit(
+            rows, y, sample_weight=weight
+        )
+        for given, rows in (({"gamma": 1.0}, X), ({"kernel": "precomputed"}, K))
+    )
+    for name in ("loo_error", "smooth_error", "n_support", "mean_test_hinge", "std_test_error"):
+        np.testing.assert_allclose(
+            by_matrix.cv_results_[name], by_rows.cv_results_[name], rtol=1e-6
+        )
+    assert by_matrix.honest_error_ == pytest.approx(by_rows.honest_error_)
+    np.testing.assert_array_equal(by_matrix.predict(K[:7]), by_rows.predict(X[:7]))
+
+
 def test_features_are_made_once_for_each_setting():
     """Transformers are fitted again only where their own parameters differ."""
     X, y = two_moons(40)
@@ -229,7 +253,9 @@ def test_sparse_rows_and_kernel_matrices():
     for other in (sparse, kernel):
         np.testing.assert_allclose(other.loo.decision_values, dense.loo.decision_values, atol=1e-6)
     weight[0] = 0
-    assert evaluated(shared_for(SVC(kernel="precomputed"), K, y, weight), {}).n_rows == 60
+    assert evaluated(shared_for(SVC(kernel="precomputed"), K, y, weight), {}).n_rows == 59
+    with pytest.raises(ValueError, match="square"):
+        shared_for(SVC(kernel="precomputed"), K[:, :59], y, weight).placed({})
 
 
 def test_the_first_objective_chooses_the_method():

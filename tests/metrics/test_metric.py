@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from sklearn.metrics import hinge_loss
+from sklearn.metrics import hinge_loss, roc_auc_score
 
 from span_hpo.metrics import METRICS, as_metrics
 from tests.problems import labels_and_values
@@ -77,6 +77,7 @@ def test_callable_that_returns_no_number(wrong):
         (3, "`metric` must be one of"),
         ((), "`metric` must name at least one metric"),
         (("auc", "auc"), "`metric` must not name a metric twice"),
+        (roc_auc_score, "`metric` must be a loss.*got roc_auc_score of scikit-learn"),
     ],
 )
 def test_wrong_metrics_are_named(wrong, message):
