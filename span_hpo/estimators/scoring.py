@@ -20,7 +20,7 @@ from span_hpo.estimators.left_out import LabelledValues
 from span_hpo.estimators.loo_scorers import OF_SIGMOIDS, check_no_metric_of_labels, is_scorer
 from span_hpo.estimators.loo_svc import LooSVC
 from span_hpo.metrics import METRICS, as_metrics, loss_name
-from span_hpo.runtime import Array, FloatArray
+from span_hpo.runtime import Array, FloatArray, IndexArray
 from span_hpo.solver import pairs_of
 
 _POSITIVE = 1  # label of the positive class in scikit-learn's scores of one class
@@ -146,10 +146,24 @@ class ScorerLoss:
     def __call__(self, y: FloatArray, values: FloatArray, weight: FloatArray | None = None) -> Any:
         """Return the negative score of the leave-one-out predictions."""
         weights = np.ones(len(y)) if weight is None else weight
+        return self.of_samples(y, values, weights)(np.arange(len(y)))
+
+    def of_samples(
+        self, y: FloatArray, values: FloatArray, weight: FloatArray
+    ) -> Callable[[IndexArray], Any]:
+        """Return a function that gives the loss of a sample of these rows.
+
+        Its probabilities are those of all rows, whose sigmoids are fitted once.
+        """
         rows = LabelledValues(y, values, self.classes)
-        model = rows.classifier(weights)
-        arguments = {"sample_weight": weights} if self.weighted else {}
-        return -self.scorer(model, model.rows, rows.labels, **arguments)
+        model = rows.classifier(weight)
+        labels = rows.labels
+
+        def loss(sample: IndexArray) -> Any:
+            arguments = {"sample_weight": weight[sample]} if self.weighted else {}
+            return -self.scorer(model, model.rows[sample], labels[sample], **arguments)
+
+        return loss
 
     def check(self, y: FloatArray, values: FloatArray, weight: FloatArray) -> None:
         """Raise if the scorer gives no number for such labels and values."""
