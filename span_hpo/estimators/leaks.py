@@ -17,6 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.base import clone
 
+from span_hpo.errors import LeakWarning
 from span_hpo.runtime import Array
 
 _SEED = 0  # of transformers that draw random numbers, and of the exchanged labels
@@ -30,7 +31,9 @@ def depends_on_labels(transformer: Any, X: Any, y: Any) -> bool:
     Clones of the transformer are fitted to the rows, once with the labels and once with the same
     labels in another order. If both give the same features, but the fitted transformers differ in
     anything else, such as the scores of features, further orders are tried, because a selection may
-    find the same features by chance. All fits draw the same random numbers.
+    find the same features by chance. All fits draw the same random numbers. If a transformer has
+    random numbers of its own, so that fits with the same labels differ too, nothing can be found
+    out, and a `LeakWarning` says so.
 
     Parameters
     ----------
@@ -73,9 +76,20 @@ def _judged(transformer: Any, X: Any, y: Any) -> tuple[bool, Any]:
         for exchanged in _exchanged(labels):
             other, other_features = _fitted(transformer, X, exchanged)
             if not _is_same(features, other_features):
-                return True, features
-            if _state(fitted) == _state(other) is not None:
                 break
+            if _state(fitted) == _state(other) is not None:
+                return False, features
+        else:
+            return False, features
+        if _is_same(features, _fitted(transformer, X, labels)[1]):
+            return True, features
+    warnings.warn(
+        f"{type(transformer).__name__} makes other features in every fit, so that it cannot be "
+        "seen whether they depend on the labels. If they do, leave-one-out errors are far too low. "
+        "Give it a seed that makes its fits the same.",
+        LeakWarning,
+        stacklevel=2,
+    )
     return False, features
 
 

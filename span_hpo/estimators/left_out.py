@@ -1,5 +1,6 @@
 """The predictions of training rows by the models that were fitted without them."""
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,7 +105,7 @@ class LeftOutClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     def predict(self, rows: IndexArray) -> Array:
         """Return the label that the model without the row gives it, for rows of the fit."""
-        labels: Array = self.classes_[self._codes()[self._places(rows)]]
+        labels: Array = self.classes_[self._codes[self._places(rows)]]
         return labels
 
     def predict_proba(self, rows: IndexArray) -> FloatArray:
@@ -113,15 +114,20 @@ class LeftOutClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         They are the sigmoids of leave-one-out values. The sigmoids have two numbers for each pair
         of classes, and are fitted to the values of all rows.
         """
-        sigmoids = loo_sigmoids(self.loo, self.weight)
-        found = class_probabilities(sigmoids, self.loo.decision_values, self._codes())
-        return self._of_all(found)[rows]
+        return self._probabilities[rows]
 
     @available_if(_has_two_classes)  # type: ignore[untyped-decorator]
     def decision_function(self, rows: IndexArray) -> FloatArray:
         """Return the leave-one-out decision values, shape (m,), if there are two classes."""
         return self.decision_values_[rows]
 
+    @functools.cached_property
+    def _probabilities(self) -> FloatArray:
+        """Probabilities of all rows, which scores of many samples of rows need only once."""
+        sigmoids = loo_sigmoids(self.loo, self.weight)
+        return self._of_all(class_probabilities(sigmoids, self.loo.decision_values, self._codes))
+
+    @functools.cached_property
     def _codes(self) -> IndexArray:
         """Return the number of the predicted class of each row of the fit."""
         codes, values = self.data.codes, self.loo.decision_values

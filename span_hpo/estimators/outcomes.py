@@ -7,13 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
+from span_hpo.estimators.scoring import ScorerLoss
 from span_hpo.estimators.shared_objectives import (
     CandidateError,
     Placed,
     SharedObjectives,
     failures_of_candidate,
 )
-from span_hpo.metrics import SMOOTH_ERROR, Metric, standard_error
+from span_hpo.metrics import SMOOTH_ERROR, Metric, spread_over_samples, standard_error
 from span_hpo.objective import MOST_TRIALS, Evaluation, TrialRows
 from span_hpo.runtime import FloatArray, one_blas_thread
 from span_hpo.selection import HonestEstimate, honest_estimate_of_rows
@@ -144,6 +145,8 @@ class SearchedRows:
 def bootstrap_error(shared: SharedObjectives, outcome: Outcome, position: int) -> float:
     """Return the standard error of a loss that is no mean, for which it is evaluated again.
 
+    Sigmoids are fitted to the values of all rows, and not anew in each sample.
+
     Parameters
     ----------
     shared
@@ -158,6 +161,10 @@ def bootstrap_error(shared: SharedObjectives, outcome: Outcome, position: int) -
     loo, weight = evaluation.loo, evaluation.metric_weight
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # in a sample, a class may have no prediction
+        given = shared.metrics[position]
+        if isinstance(given, ScorerLoss):
+            loss_of = given.of_samples(loo.y, loo.decision_values, weight)
+            return spread_over_samples(loss_of, loo.y, weight)
         return standard_error(metric, loo.y, loo.decision_values, weight)
 
 

@@ -73,6 +73,11 @@ def parts_of(estimator: Any) -> Parts:
         parts = Parts(transformers, svm, f"{name}__")
     else:
         parts = Parts(None, estimator, "")
+    if isinstance(parts.svm, Pipeline):
+        raise TypeError(
+            "`estimator` must be one Pipeline with an SVM as its last step, got a Pipeline whose "
+            f"last step {estimator.steps[-1][0]!r} is a Pipeline. Put all steps into one of them."
+        )
     if type(parts.svm) not in _SVM_CLASSES:
         raise TypeError(
             "`estimator` must be SVC(), LooSVC() or a Pipeline that ends in one of them, got "

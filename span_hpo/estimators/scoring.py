@@ -21,7 +21,7 @@ from span_hpo.estimators.left_out import LabelledValues
 from span_hpo.estimators.loo_scorers import OF_SIGMOIDS, check_no_metric_of_labels, is_scorer
 from span_hpo.estimators.loo_svc import LooSVC
 from span_hpo.metrics import METRICS, as_metrics, loss_name
-from span_hpo.runtime import Array, FloatArray
+from span_hpo.runtime import Array, FloatArray, IndexArray
 from span_hpo.solver import pairs_of
 
 _POSITIVE = 1  # label of the positive class in scikit-learn's scores of one class
@@ -48,12 +48,15 @@ class Score:
         Number from which the loss is subtracted, 0 or 1.
     scorer
         Function ``(estimator, X, y) -> score`` for new rows.
+    weighted
+        Whether a user's loss gets weights.
     """
 
     name: str
     metric: Any
     offset: float
     scorer: Callable[..., float]
+    weighted: bool = False
 
     def of(self, loss: float) -> float:
         """Return the score that belongs to a loss."""
@@ -102,12 +105,12 @@ def is_multiple(scoring: Any) -> bool:
 
 
 def check_scores(scores: Sequence[Score], codes: Array, classes: Array, weight: FloatArray) -> None:
-    """Compute scores of scikit-learn for made-up values of these labels, before anything is fitted.
+    """Compute scores and users' losses for made-up values of these labels, before any fit.
 
     Raises
     ------
     ValueError
-        If a score cannot be computed from leave-one-out predictions.
+        If a score cannot be computed from leave-one-out predictions, or a loss is no number.
     """
     rng = np.random.default_rng(_PROBE_SEED)
     if len(classes) == 2:
@@ -120,6 +123,23 @@ def check_scores(scores: Sequence[Score], codes: Array, classes: Array, weight: 
     for score in scores:
         if isinstance(score.metric, ScorerLoss):
             score.metric.check(y, values, weight)
+        elif callable(score.metric):
+            _check_loss(score, y, values, weight)
+
+
+def _check_loss(score: Score, y: FloatArray, values: FloatArray, weight: FloatArray) -> None:
+    """Raise if a user's loss gives no number for such labels and values."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about the values, which are made up
+            (metric,) = as_metrics(score.metric, weighted=score.weighted)
+            metric.loss(y, values, weight)
+    except Exception as error:  # whatever a user's function may raise
+        shown = getattr(score.metric, "__name__", repr(score.metric))
+        raise ValueError(
+            "`scoring` must give one finite number for labels and decision values, which "
+            f"{shown} does not ({type(error).__name__}: {error})."
+        ) from error
 
 
 class ScorerLoss:
@@ -147,10 +167,24 @@ class ScorerLoss:
     def __call__(self, y: FloatArray, values: FloatArray, weight: FloatArray | None = None) -> Any:
         """Return the negative score of the leave-one-out predictions."""
         weights = np.ones(len(y)) if weight is None else weight
+        return self.of_samples(y, values, weights)(np.arange(len(y)))
+
+    def of_samples(
+        self, y: FloatArray, values: FloatArray, weight: FloatArray
+    ) -> Callable[[IndexArray], Any]:
+        """Return a function that gives the loss of a sample of these rows.
+
+        Its probabilities are those of all rows, whose sigmoids are fitted once.
+        """
         rows = LabelledValues(y, values, self.classes)
-        model = rows.classifier(weights)
-        arguments = {"sample_weight": weights} if self.weighted else {}
-        return -self.scorer(model, model.rows, rows.labels, **arguments)
+        model = rows.classifier(weight)
+        labels = rows.labels
+
+        def loss(sample: IndexArray) -> Any:
+            arguments = {"sample_weight": weight[sample]} if self.weighted else {}
+            return -self.scorer(model, model.rows[sample], labels[sample], **arguments)
+
+        return loss
 
     def check(self, y: FloatArray, values: FloatArray, weight: FloatArray) -> None:
         """Raise if the scorer gives no number for such labels and values."""
@@ -251,7 +285,7 @@ def _read(scoring: Any, name: str, classes: Array, weighted: bool) -> Score:
             f"`scoring` {shown} must take an argument `weight` or `sample_weight`, because "
             "`sample_weight` is given."
         ) from error
-    return Score(name, scoring, 0.0, LossScorer(scoring, 0.0))
+    return Score(name, scoring, 0.0, LossScorer(scoring, 0.0), weighted)
 
 
 def _named(scoring: str, name: str, classes: Array, weighted: bool) -> Score:

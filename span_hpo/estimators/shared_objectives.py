@@ -31,7 +31,7 @@ from span_hpo.kernels import (
     default_memory_limit,
 )
 from span_hpo.objective import SpanObjective
-from span_hpo.runtime import IndexArray, Memo, OutOfTimeError, key_of, plain
+from span_hpo.runtime import IndexArray, Memo, OutOfTimeError, key_of, plain, real
 from span_hpo.space import Float, Int
 from span_hpo.weighting import ClassCosts
 
@@ -118,7 +118,9 @@ class SharedObjectives:
         self.rows = rows
         self.metrics = metrics
         self.loo_method = loo_method
-        self._limit = default_memory_limit() if memory_limit is None else memory_limit
+        if memory_limit is None:
+            memory_limit = default_memory_limit()
+        self._limit = real("memory_limit", memory_limit, at_least=0)
         most = _most_objectives(rows, self._limit)
         self._features: Memo[Any] = Memo(most=most)
         self._objectives: Memo[SpanObjective] = Memo(most=most)

@@ -2,7 +2,11 @@
 
 from span_hpo.metrics.metric import METRICS, SMOOTH_ERROR, Metric, as_metrics, judged_by, loss_name
 from span_hpo.metrics.rows import RowLosses, Rows, unpacked
-from span_hpo.metrics.standard_errors import paired_standard_error, standard_error
+from span_hpo.metrics.standard_errors import (
+    paired_standard_error,
+    spread_over_samples,
+    standard_error,
+)
 
 __all__ = [
     "METRICS",
@@ -14,6 +18,7 @@ __all__ = [
     "judged_by",
     "loss_name",
     "paired_standard_error",
+    "spread_over_samples",
     "standard_error",
     "unpacked",
 ]

@@ -4,7 +4,7 @@ The leave-one-out values of the rows are taken as they are. That other rows woul
 another model is not part of a standard error.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -54,6 +54,19 @@ def paired_standard_error(
         return float(np.linalg.norm(rows.influences(w) - others.influences(w)))
     differences = _resampled(metric, y, f, w) - _resampled(metric, y, other, w)
     return float(np.std(differences, ddof=1))
+
+
+def spread_over_samples(loss: Callable[[IndexArray], float], y: FloatArray, w: FloatArray) -> float:
+    """Return the standard deviation of a loss over the samples of `standard_error`.
+
+    Parameters
+    ----------
+    loss
+        Function that returns the loss of a sample from the indices of its rows.
+    y, w
+        Labels and weights of all rows.
+    """
+    return float(np.std([loss(rows) for rows in _samples(y, w)], ddof=1))
 
 
 def _resampled(metric: Metric, y: FloatArray, f: FloatArray, w: FloatArray) -> FloatArray:

@@ -25,6 +25,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
+from span_hpo import LeakWarning
 from span_hpo.estimators.leaks import depends_on_labels, steps_that_depend_on_labels
 
 X, Y = load_iris(return_X_y=True)
@@ -108,6 +109,23 @@ def test_transformers_that_look_at_labels_do(transformer, rows):
     """What looks at labels is found, also inside of others and behind a tag that denies it."""
     assert depends_on_labels(transformer, rows, Y)
     assert depends_on_labels(transformer, rows, np.array(["a", "b", "c"])[Y])
+
+
+class OwnNoise(Noise):
+    """A transformer that adds numbers of a generator that nobody can seed."""
+
+    def fit(self, X, y=None):
+        self.noise_ = np.random.default_rng().normal(size=X.shape)
+        return self
+
+
+def test_noise_that_has_no_seed_is_no_leak():
+    """Fits with the same labels differ as well, so that a warning says that nothing is known."""
+    steps = make_pipeline(StandardScaler(), OwnNoise(), SelectKBest(k=2), PCA(1)).steps
+    with pytest.warns(LeakWarning, match="OwnNoise makes other features in every fit"):
+        assert not depends_on_labels(OwnNoise(), X, Y)
+    with pytest.warns(LeakWarning, match="OwnNoise makes other features in every fit"):
+        assert steps_that_depend_on_labels(steps, X, Y) == ("selectkbest",)
 
 
 def test_nothing_is_changed():

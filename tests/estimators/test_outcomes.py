@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from scipy.stats import loguniform
+from sklearn.datasets import load_digits
 from sklearn.exceptions import FitFailedWarning
-from sklearn.metrics import f1_score
+from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.svm import SVC
 
 from span_hpo import FunctionKernel, LooSVC, SpanObjective, SpanSearchCV
+from span_hpo.calibration import loo_sigmoids
 from span_hpo.estimators.outcomes import (
     SearchedRows,
     bootstrap_error,
@@ -20,6 +22,7 @@ from span_hpo.estimators.outcomes import (
     outcomes_in_batches,
     outcomes_in_order,
 )
+from span_hpo.estimators.scoring import read_scoring
 from span_hpo.estimators.search_rows import TrainingRows
 from span_hpo.estimators.shared_objectives import SharedObjectives
 from span_hpo.selection import honest_estimate_of
@@ -185,6 +188,48 @@ def test_the_bootstrap_judges_scores_that_are_no_means():
         rows = np.concatenate([rng.choice(np.flatnonzero(y == c), (y == c).sum()) for c in (-1, 1)])
         scores.append(f1_score(y[rows], np.where(values[rows] > 0, 1, -1)))
     assert found == pytest.approx(np.std(scores), rel=0.25)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ["neg_log_loss", "roc_auc_ovr"])
+def test_the_bootstrap_holds_probabilities_fixed(name, weighted):
+    """The spread of a score of probabilities is that of fixed ones, which are fitted only once."""
+    labels = (np.arange(60) % 3).astype(int)
+    weight = np.linspace(0.5, 2.0, 60) if weighted else np.ones(60)
+    scores = read_scoring(name, np.arange(3), weighted=True)
+    shared = SharedObjectives(
+        SVC(), TrainingRows(X, labels, weight, True, {}), metrics=(scores["score"].metric,),
+        loo_method="span", memory_limit=None,
+    )  # fmt: skip
+    found = bootstrap_error(shared, outcome_of(shared, {"gamma": 1.0}), 0)
+    fixed = LooSVC(gamma=1.0, loo_method="span").fit(X, labels, weight).loo_proba_
+    rng, spread = np.random.default_rng(1), []
+    for _ in range(300):
+        rows = np.concatenate([rng.choice(np.flatnonzero(labels == c), 20) for c in range(3)])
+        if name == "neg_log_loss":
+            chosen = np.log(fixed[rows, labels[rows]])
+            spread.append(np.average(chosen, weights=weight[rows]))
+        else:
+            spread.append(
+                roc_auc_score(
+                    labels[rows], fixed[rows], multi_class="ovr", sample_weight=weight[rows]
+                )
+            )
+    assert found == pytest.approx(np.std(spread), rel=0.25)
+
+
+def test_the_bootstrap_fits_no_sigmoid(monkeypatch):
+    """Ten classes have 45 sigmoids, which are fitted for the score and once for its spread."""
+    fits = []
+    monkeypatch.setattr(
+        "span_hpo.estimators.left_out.loo_sigmoids",
+        lambda *given: fits.append(1) or loo_sigmoids(*given),
+    )
+    rows, labels = load_digits(return_X_y=True)
+    search = SpanSearchCV(SVC(), {"C": [1.0]}, search="grid", scoring="neg_log_loss")
+    search.fit(rows[:120], labels[:120])
+    assert search.cv_results_["std_test_score"][0] > 0
+    assert len(fits) < 9
 
 
 def test_several_classes():

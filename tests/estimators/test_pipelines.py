@@ -38,6 +38,10 @@ class Resampling(StandardScaler):
             make_pipeline(StandardScaler(), LogisticRegression()),
             "got a Pipeline that ends in LogisticRegression. Use GridSearchCV",
         ),
+        (
+            Pipeline([("scale", StandardScaler()), ("rest", make_pipeline(SVC()))]),
+            "whose last step 'rest' is a Pipeline. Put all steps into one of them",
+        ),
         (SVC, r"must be an estimator and not its class, got SVC. Use SVC\(\)"),
         (None, "got NoneType. Use GridSearchCV"),
         (

@@ -212,6 +212,39 @@ def test_new_rows_with_other_labels_are_refused(k, other):
 
 
 @pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (np.nan, "must be a finite number, got nan"),
+        ("0.1", "must be a finite number, got '0.1'"),
+        (np.array([1.0, 2.0]), r"must return one number, got shape \(2,\)"),
+        (None, "ZeroDivisionError"),
+    ],
+    ids=["nan", "text", "array", "raises"],
+)
+def test_losses_that_are_no_numbers_are_refused(k, wrong, message):
+    """A user's loss is tried before anything is fitted, and the message names the argument."""
+
+    def mine(y, decision_values):
+        return 1 / 0 if wrong is None else wrong
+
+    codes, classes = np.arange(30) % k, np.arange(k)
+    scores = [*read_scoring(mine, classes, weighted=False).values()]
+    with pytest.raises(ValueError, match=rf"`scoring` must give one .*mine does not .*{message}"):
+        check_scores(scores, codes, classes, np.ones(30))
+
+
+def test_losses_are_tried_with_their_weights():
+    """A loss that needs weights gets those of the rows."""
+
+    def mine(y, decision_values, weight):
+        return float(weight[0])
+
+    scores = read_scoring(mine, np.arange(2), weighted=True)
+    check_scores([*scores.values()], np.arange(30) % 2, np.arange(2), np.ones(30))
+
+
+@pytest.mark.parametrize("k", [2, 3])
 def test_new_rows_are_scored_by_our_metrics(k):
     """The scorer of a metric takes the decision values of a fitted estimator."""
     X, _ = two_moons(90)

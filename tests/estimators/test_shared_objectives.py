@@ -116,6 +116,13 @@ def test_kernels_of_ones_own_are_shared_by_their_clones():
     assert len({id(first) for first, _ in found}) == len(kernels)
 
 
+@pytest.mark.parametrize("limit", ["1", -1.0, np.nan])
+def test_the_memory_limit_is_a_number(limit):
+    """The message names the argument and what was received."""
+    with pytest.raises(ValueError, match=f"`memory_limit` must be .*, got {limit!r}"):
+        SpanSearchCV(SVC(), {"C": [1.0]}, search="grid", memory_limit=limit).fit(*two_moons(20))
+
+
 class Counting(TransformerMixin, BaseEstimator):
     """A transformer that counts its fits of all rows."""
 
