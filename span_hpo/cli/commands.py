@@ -48,7 +48,8 @@ from span_hpo.cli.output import (
 from span_hpo.cli.results import error_rate, prediction_columns, tuned_result
 from span_hpo.cli.search_engines import Engine, engine_of, resume_hint
 from span_hpo.estimators import SpanSVC, exact_evaluation
-from span_hpo.io import write_text
+from span_hpo.io import Samples, write_text
+from span_hpo.objective import SpanObjective
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -91,7 +92,8 @@ def tune(
     kernel = kernel_of(model_settings)
     weighting = weighting_of(model_settings, row_settings.score, samples.y)
     engine = engine_of(search_settings, saved.stem, progress_bar=sys.stderr.isatty())
-    _check_storage(engine, [file, saved.json, saved.libsvm])
+    if search_settings.resume or _is_searched(samples, kernel, weighting):
+        _check_storage(engine, [file, saved.json, saved.libsvm])
     model = SpanSVC(
         kernel,
         weighting,
@@ -115,6 +117,20 @@ def tune(
         print_json(result)
     else:
         print_tuned(result, "lines" if samples.lines is not None else "rows")
+
+
+def _is_searched(samples: Samples, kernel: Any, weighting: Any) -> bool:
+    """Return whether some hyperparameter has no fixed value."""
+    # Which hyperparameters there are does not depend on the features.
+    objective = SpanObjective(
+        np.arange(len(samples.y), dtype=float)[:, None],
+        samples.y,
+        kernel=kernel,
+        weighting=weighting,
+        scores=samples.scores,
+        groups=samples.groups,
+    )
+    return bool(objective.space)
 
 
 def _check_storage(engine: Engine, others: list[Path]) -> None:

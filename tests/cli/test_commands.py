@@ -1,4 +1,5 @@
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -6,6 +7,7 @@ import pytest
 
 from span_hpo import Predictor, SpanSVC
 from tests.cli.program import NOT_FEATURES, moons_table, run
+from tests.processes import ended
 
 
 def test_a_model_predicts_the_same_everywhere(tmp_path):
@@ -53,3 +55,23 @@ def test_a_model_predicts_the_same_everywhere(tmp_path):
     labels, _, decisions = svmutil.svm_predict(y, x, theirs, "-q")
     assert [["bad", "good"][int(label)] for label in labels] == found["prediction"].tolist()
     np.testing.assert_allclose(np.abs(np.ravel(decisions)), np.abs(values), atol=1e-9)
+
+
+@pytest.mark.parametrize("is_fixed", [True, False])
+def test_optuna_is_needed_for_a_search_only(is_fixed, tmp_path):
+    """If all hyperparameters are given, there is one fit and nothing to install."""
+    moons_table().to_csv(tmp_path / "rows.csv", index=False)
+    code = (
+        "import sys; sys.modules['optuna'] = None; sys.argv[0] = 'span-hpo'; "
+        "from span_hpo.cli import main; main()"
+    )
+    fixed = ["--gamma", "1", "--C", "2"] if is_fixed else ["--gamma", "1"]
+    command = ["tune", "rows.csv", "--target", "label", *NOT_FEATURES, *fixed]
+    found = ended([sys.executable, "-c", code, *command], tmp_path)
+    assert found.returncode == (0 if is_fixed else 2)
+    if is_fixed:
+        assert "nothing was searched" in found.stdout
+        assert (tmp_path / "model.json").exists()
+    else:
+        assert "pip install 'span-hpo[optuna]'" in found.stderr
+        assert not (tmp_path / "model.json").exists()
