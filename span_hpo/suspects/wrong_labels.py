@@ -18,12 +18,20 @@ A label of the second class is then wrong with the probability
 ``rho_2 eta / P(first label)``. Both are averaged over the rates ``rho`` and over scores of several
 widths in proportion to their likelihood, so that with few rows nothing is suspected.
 
+With several classes, each one forms a pair with all others together. Either it has rates of its
+own, or all labels are exchanged at one rate ``rho`` and evenly among the other k - 1 classes, so
+that ``rho_1 = rho / (k - 1)`` and ``rho_2 = rho`` in every pair. The second model has one rate to
+learn from all rows. The two are averaged in proportion to their evidence, which is halved, because
+an exchanged label counts in the pairs of two classes.
+
 References
 ----------
 Northcutt, Jiang and Chuang, "Confident learning: estimating uncertainty in dataset labels", 2021,
 for the model of class-conditional noise and the joint distribution of given and true labels. Their
 counts above class-conditional thresholds take classes that overlap for wrong labels.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, logsumexp
@@ -36,6 +44,7 @@ _LISTED_ABOVE = 0.5  # probability of a wrong label above which a row is listed
 _RATES = np.array([0.0, 0.01, 0.03, 0.06, 0.1, 0.15, 0.22, 0.3, 0.4])
 _WIDTHS = np.array([0.0, 0.02, 0.025, 0.035, 0.045, 0.06, 0.075, 0.09, 0.1])
 _NO_ERRORS = 0.5  # prior probability that no label of a class is exchanged
+_PRIOR = np.where(_RATES == 0, _NO_ERRORS, (1 - _NO_ERRORS) * _WIDTHS / _WIDTHS.sum())
 _BINS = 64  # largest number of different scores to which the curves are fitted
 _STEPS = 50  # largest number of steps of the fit
 _HALVINGS = 8  # how often a step is halved that does not raise the likelihood
@@ -49,7 +58,7 @@ def wrong_label_probabilities(
     """Return the probability that the label of each row is wrong, shape (l,).
 
     Two classes are one pair. Otherwise, rows of a class are judged by the pair of this class and
-    all others together.
+    all others together, with rates of its own and with one rate for all classes.
 
     Parameters
     ----------
@@ -64,14 +73,14 @@ def wrong_label_probabilities(
     probability = np.zeros(len(codes))
     some = rows_of(weight > 0)
     codes, scores, weight = codes[some], scores[:, some], weight[some]
-    n_classes = scores.shape[2]
-    if n_classes == 2:
-        probability[some] = _exchanged(codes == 1, scores[:, :, 1], weight)
+    if scores.shape[2] == 2:
+        probability[some], _ = _exchanged(codes == 1, scores[:, :, 1], weight)
         return probability
-    for code in range(n_classes):
-        own = codes == code
-        if own.any():
-            probability[some[own]] = _exchanged(own, scores[:, :, code], weight)[own]
+    (own, own_evidence), (common, common_evidence) = (
+        rates(codes, scores, weight) for rates in (_at_own_rates, _at_one_rate)
+    )
+    share = expit(common_evidence - own_evidence)
+    probability[some] = share * common + (1 - share) * own
     return probability
 
 
@@ -82,33 +91,98 @@ def listed(probability: FloatArray) -> IndexArray:
     return order
 
 
-def _exchanged(is_second: BoolArray, scores: FloatArray, weight: FloatArray) -> FloatArray:
-    """Return the probability that the label of each row of a pair of classes is exchanged."""
-    found = [_exchanged_by(is_second, g, weight) for g in scores]
-    evidence = np.array([log_evidence for _, log_evidence in found])
-    share = np.exp(evidence - logsumexp(evidence))
-    wrong: FloatArray = share @ np.array([probability for probability, _ in found])
-    return wrong
-
-
-def _exchanged_by(
-    is_second: BoolArray, g: FloatArray, weight: FloatArray
+def _at_own_rates(
+    codes: IndexArray, scores: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Return the probability according to one score, and the log-evidence of the score."""
-    g = (g - np.median(g)) / (float(g.std()) or 1.0)
+    """Return the probability for each row if every class has its own rates, and the evidence."""
+    probability, evidence = np.zeros(len(codes)), 0.0
+    for code in np.unique(codes):
+        own = codes == code
+        found, of_class = _exchanged(own, scores[:, :, code], weight)
+        probability[own] = found[own]
+        evidence += of_class / 2
+    return probability, evidence
+
+
+def _at_one_rate(
+    codes: IndexArray, scores: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, float]:
+    """Return the probability for each row if all labels have one rate, and the evidence."""
+    rho_1, rho_2 = _RATES / (scores.shape[2] - 1), _RATES
+    found, evidence = [], []
+    for of_width in scores:
+        curves = {
+            code: _curve(codes == code, of_width[:, code], weight, rho_1, rho_2)
+            for code in np.unique(codes)
+        }
+        joint = np.log(_PRIOR) + sum(curve.likelihood for curve in curves.values()) / 2
+        log_evidence = float(logsumexp(joint))
+        wrong = np.zeros(len(codes))
+        for code, curve in curves.items():
+            own = codes == code
+            wrong[own] = curve.wrong(own, np.exp(joint - log_evidence), rho_1, rho_2)[own]
+        found.append(wrong)
+        evidence.append(log_evidence)
+    return _averaged(found, evidence)
+
+
+def _exchanged(
+    is_second: BoolArray, scores: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, float]:
+    """Return the probability that each label of a pair is exchanged, and the log-evidence."""
     rho_1, rho_2 = (rates.ravel() for rates in np.meshgrid(_RATES, _RATES, indexing="ij"))
-    centres, counts = _binned(is_second, g, weight)
-    slope, offset, likelihood = _fitted(centres, counts, rho_1, rho_2)
-    share = np.where(_RATES == 0, _NO_ERRORS, (1 - _NO_ERRORS) * _WIDTHS / _WIDTHS.sum())
-    joint = likelihood + np.log(np.outer(share, share).ravel())
-    log_evidence = float(logsumexp(joint))
-    wrong = np.zeros(len(g))
-    for p, a, b, r_1, r_2 in zip(
-        np.exp(joint - log_evidence), slope, offset, rho_1, rho_2, strict=True
-    ):
-        if p > 0 and (r_1 or r_2):
-            wrong += p * _wrong(is_second, a * g + b, r_1, r_2)
-    return wrong, log_evidence
+    prior = np.log(np.outer(_PRIOR, _PRIOR).ravel())
+    found, evidence = [], []
+    for g in scores:
+        curve = _curve(is_second, g, weight, rho_1, rho_2)
+        joint = curve.likelihood + prior
+        log_evidence = float(logsumexp(joint))
+        found.append(curve.wrong(is_second, np.exp(joint - log_evidence), rho_1, rho_2))
+        evidence.append(log_evidence)
+    return _averaged(found, evidence)
+
+
+def _averaged(found: list[FloatArray], evidence: list[float]) -> tuple[FloatArray, float]:
+    """Return the mean over scores of all widths in proportion to their evidence, and its log."""
+    total = float(logsumexp(evidence))
+    mean: FloatArray = np.exp(np.array(evidence) - total) @ np.array(found)
+    return mean, total - float(np.log(len(evidence)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Curve:
+    """The most likely curves ``eta`` of one score, for each of some pairs of rates.
+
+    Attributes
+    ----------
+    g
+        Score of each row, with median 0 and deviation 1, shape (l,).
+    slope, offset, likelihood
+        Parameters of the curves and their log-likelihood, each with one entry for a pair of rates.
+    """
+
+    g: FloatArray
+    slope: FloatArray
+    offset: FloatArray
+    likelihood: FloatArray
+
+    def wrong(
+        self, is_second: BoolArray, share: FloatArray, rho_1: FloatArray, rho_2: FloatArray
+    ) -> FloatArray:
+        """Return the probability that each label is wrong, averaged over the rates."""
+        wrong = np.zeros(len(self.g))
+        for p, a, b, r_1, r_2 in zip(share, self.slope, self.offset, rho_1, rho_2, strict=True):
+            if p > 0 and (r_1 or r_2):
+                wrong += p * _wrong(is_second, a * self.g + b, r_1, r_2)
+        return wrong
+
+
+def _curve(
+    is_second: BoolArray, g: FloatArray, weight: FloatArray, rho_1: FloatArray, rho_2: FloatArray
+) -> _Curve:
+    """Return the curves of one score."""
+    g = (g - np.median(g)) / (float(g.std()) or 1.0)
+    return _Curve(g, *_fitted(*_binned(is_second, g, weight), rho_1, rho_2))
 
 
 def _wrong(is_second: BoolArray, odds: FloatArray, rho_1: float, rho_2: float) -> FloatArray:

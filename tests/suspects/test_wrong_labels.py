@@ -70,6 +70,38 @@ def test_several_classes():
     assert wrong[rows].sum() > 0.5 * wrong.sum()
 
 
+def centres(count, n_classes, distance, seed):
+    """Return normal rows of several classes, with centres that are this far apart."""
+    rng = np.random.default_rng(seed)
+    codes = rng.choice(n_classes, count)
+    X = rng.normal(size=(count, n_classes))
+    X[np.arange(count), codes] += distance / np.sqrt(2)
+    return X, codes, rng
+
+
+@pytest.mark.parametrize("n_classes", [3, 5])
+def test_labels_exchanged_among_several_classes_are_listed(n_classes):
+    """With one rate for all classes, most wrong labels are found, and few others."""
+    n_listed = n_found = n_wrong = n_expected = 0.0
+    for seed in range(5):
+        X, codes, rng = centres(300, n_classes, 6, seed)
+        wrong = rng.random(300) < 0.1
+        labels = np.where(wrong, (codes + rng.integers(1, n_classes, 300)) % n_classes, codes)
+        p = probabilities(X, labels)
+        n_listed, n_found = n_listed + len(listed(p)), n_found + wrong[listed(p)].sum()
+        n_wrong, n_expected = n_wrong + wrong.sum(), n_expected + p.sum()
+    assert n_found >= 0.7 * n_wrong
+    assert n_found >= 0.9 * n_listed
+    assert 0.7 * n_wrong <= n_expected <= 1.1 * n_wrong
+
+
+@pytest.mark.parametrize("distance", [1, 2])
+def test_several_classes_that_overlap_are_not_suspected(distance):
+    """If no label is wrong, hardly any row is listed, also among three classes."""
+    found = [len(listed(probabilities(*centres(300, 3, distance, seed)[:2]))) for seed in range(4)]
+    assert np.mean(found) <= 1
+
+
 def test_few_rows_lead_to_no_suspicion():
     """Ten rows say too little about rates of wrong labels."""
     X, codes, _ = gaussians(10, 5)
