@@ -19,9 +19,10 @@ class LeaveOneOut(Printable):
     decision_values
         Decision value ``f^p(x_p)`` of every row p by the model without row p, shape (l,). For k > 2
         classes there is one column for each pair, shape (l, k (k - 1) / 2), with positive values
-        for the second class. Where `exact` is False, a value is an estimate (method "span"), a
-        bound that proves its sign ("exact"), or the value of a classifier whose sign is proven to
-        be right ("stopping"). Such values suffice for errors, but not for rankings.
+        for the second class. Where `exact` is False, a value is an estimate (method "span", which
+        gives -1 or 1 for many rows without a span), a bound that proves its sign ("exact"), or the
+        value of a classifier whose sign is proven to be right ("stopping"). Such values suffice for
+        errors, but not for rankings.
     squared_spans
         Free squared spans, shaped as the decision values: NaN where a span is undefined, and 0
         where a row takes no part in a fit. None for method "refit".
