@@ -18,14 +18,29 @@ from span_hpo.weighting import (
     starts_of,
 )
 
+_LEAST_CLASSES = 2  # number of classes that a fit needs
 WEIGHT = "weight of the row"  # name of an internal score, which no user is likely to choose
 
 
-def checked_weights(sample_weight: Any, y: Any) -> FloatArray:
-    """Return the weights that a user gave, one for each label and at least 0."""
+def checked_weights(sample_weight: Any, y: Any, *, in_each_class: bool = False) -> FloatArray:
+    """Return the weights that a user gave, one for each label and at least 0.
+
+    Raises
+    ------
+    ValueError
+        If the weights are not as described, or leave fewer than two classes with a positive weight;
+        with `in_each_class`, if they leave any class without.
+    """
     weights: FloatArray = _check_sample_weight(
         sample_weight, y, dtype=np.float64, ensure_non_negative=True
     )
+    labels = np.unique(y).tolist()
+    empty = [label for label in labels if not weights[y == label].any()]
+    if empty and (in_each_class or len(labels) - len(empty) < _LEAST_CLASSES):
+        raise ValueError(
+            "`sample_weight` must be positive in some row of each class, got only zeros for class "
+            f"{empty[0]!r}."
+        )
     return weights
 
 

@@ -89,13 +89,7 @@ def rows_of_search(
         raise ValueError(f"`y` must have at least two classes, got {found}.")
     if sample_weight is None:
         return TrainingRows(X, labels, None, False, {}), {}
-    weight = checked_weights(sample_weight, labels)
-    for label in classes:
-        if not weight[labels == label].any():
-            raise ValueError(
-                "`sample_weight` must be positive in some row of each class, got only zeros for "
-                f"class {label!r}."
-            )
+    weight = checked_weights(sample_weight, labels, in_each_class=True)
     given = weight
     if parts.svm.kernel == "precomputed" and not isinstance(parts.svm, LooSVC):
         # ``SVC`` would drop rows of weight 0 and take the wrong columns of new matrices.

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from span_hpo import ClassCosts, SigmoidScore, SpanObjective
+from span_hpo import ClassCosts, LooSVC, SigmoidScore, SpanObjective, SpanSVC
 from span_hpo.estimators.row_weights import WEIGHT, checked_weights, row_weighted
 from tests.problems import two_moons
 
@@ -32,3 +32,17 @@ def test_weights_are_checked():
     for wrong in ([1, -1, 2], [1, 2], [1, np.nan, 2]):
         with pytest.raises(ValueError, match=r"[Nn]egative|shape|NaN"):
             checked_weights(wrong, np.zeros(3))
+
+
+def test_classes_that_weights_leave_empty_are_named():
+    """A fit needs two classes with weight, and a search all of them; the message says which."""
+    X, y = two_moons(30)
+    labels = np.array(["no", "yes", "so"])[np.arange(30) % 3]
+    message = "`sample_weight` must be positive in some row of each class, got only zeros for class"
+    for model in (SpanSVC(n_trials=2), LooSVC()):
+        with pytest.raises(ValueError, match=f"{message} -1"):
+            model.fit(X, y, sample_weight=(y > 0).astype(float))
+    without = (labels != "so").astype(float)
+    np.testing.assert_array_equal(checked_weights(without, labels), without)
+    with pytest.raises(ValueError, match=f"{message} 'so'"):
+        checked_weights(without, labels, in_each_class=True)
