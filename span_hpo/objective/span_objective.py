@@ -158,8 +158,8 @@ class SpanObjective(InWords):
             Let method "span" prove what it can. This takes a fraction of a millisecond, and more on
             large data, and is skipped when the objective itself is called.
         complete
-            Compute every value with "exact" and "stopping", not only its sign. By default, this is
-            done only if a metric needs values.
+            Compute every value, not only its sign, with "exact" and "stopping", and with "span" for
+            rows without a span. By default, this is done only if a metric needs values.
         loo_method
             Method to use instead of that of the objective.
         starts
