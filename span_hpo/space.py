@@ -6,6 +6,7 @@ accepted in place of the dimension that it describes.
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -247,6 +248,31 @@ def searched(hyperparameters: Mapping[str, Any]) -> Space:
     """Return the dimensions of the hyperparameters that are searched, by name."""
     dimensions = {name: as_dimension(setting) for name, setting in hyperparameters.items()}
     return {name: part for name, part in dimensions.items() if part is not None}
+
+
+def names_of(prefix: str, labels: Sequence[Any]) -> tuple[str, ...]:
+    """Return names of hyperparameters that belong to classes, columns or the like.
+
+    A name is the prefix followed by the label, in which integral floats are written as integers. In
+    a label of ASCII characters only, those outside ``[A-Za-z0-9_.+-]`` are replaced by ``_``, and
+    in others those that cannot be printed. If two names would then be equal, all are numbered.
+    """
+
+    def kept(text: str) -> str:
+        if text.isascii():
+            return re.sub(r"[^A-Za-z0-9_.+-]", "_", text)
+        return "".join(character if character.isprintable() else "_" for character in text)
+
+    names = tuple(prefix + kept(written(label)) for label in labels)
+    if len(set(names)) < len(names):
+        return tuple(f"{prefix}{index}" for index in range(len(labels)))
+    return names
+
+
+def written(label: Any) -> str:
+    """Return a label as text; integral floats are written as integers."""
+    is_whole = isinstance(label, float) and label.is_integer()
+    return str(int(label) if is_whole else label)
 
 
 def value_of(hyperparameter: Any, name: str, params: Params) -> Any:

@@ -1,6 +1,5 @@
 """Weightings that give one cost to all rows, or one cost to each class."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +8,16 @@ import numpy as np
 
 from span_hpo.data import Dataset
 from span_hpo.runtime import FloatArray, IndexArray, plain, real
-from span_hpo.space import Float, Hyperparameter, Params, Space, searched, value_of
+from span_hpo.space import (
+    Float,
+    Hyperparameter,
+    Params,
+    Space,
+    names_of,
+    searched,
+    value_of,
+    written,
+)
 from span_hpo.weighting.products import ComposableWeighting
 
 COST_RANGE = Float(2.0**-6, 2.0**10, log=True)
@@ -45,6 +53,10 @@ class UniformCost(ComposableWeighting):
     def costs(self, data: Dataset, params: Params) -> FloatArray:
         """Return ``C`` for every row."""
         return np.full(len(data), real("C", value_of(self.C, "C", params), at_least=0))
+
+    def gradient(self, data: Dataset, params: Params, weights: FloatArray) -> dict[str, float]:
+        """Return ``sum_i weights_i``, the derivative by `C` if it is searched."""
+        return dict.fromkeys(self.space, float(weights.sum()))
 
 
 @dataclass(frozen=True)
@@ -96,7 +108,7 @@ class ClassCosts(ComposableWeighting):
             settings = (per_class,) * len(labels)
         if isinstance(self.names, str) or not isinstance(self.names, Sequence | None):
             raise TypeError(f"`names` must be a list of names, got {self.names!r}.")
-        names = _class_names(labels) if self.names is None else tuple(self.names)
+        names = names_of("C_", labels) if self.names is None else tuple(self.names)
         for argument, values in (("per_class", settings), ("names", names)):
             if len(values) != len(labels):
                 raise ValueError(
@@ -120,13 +132,19 @@ class ClassCosts(ComposableWeighting):
         ]
         return np.array(per_class)[data.codes]
 
+    def gradient(self, data: Dataset, params: Params, weights: FloatArray) -> dict[str, float]:
+        """Return the sum of the weights of each class whose cost is searched."""
+        sums = np.bincount(data.codes, weights, len(data.classes)).tolist()
+        of_names = dict(zip(self._settings(), sums, strict=True))
+        return {name: of_names[name] for name in self.space}
+
     def legend(self, data: Dataset) -> dict[str, str]:
         """Return what those names stand for that do not hold their labels."""
         labels = zip(self._settings(), data.classes.tolist(), strict=True)
         return {
             name: f"cost of class {label!r}"
             for name, label in labels
-            if name != f"C_{_written(label)}"
+            if name != f"C_{written(label)}"
         }
 
     def starts(self, data: Dataset) -> list[dict[str, Any]]:
@@ -187,6 +205,16 @@ class ImbalanceCost(ComposableWeighting):
         per_class = cost * balanced_weights(np.bincount(data.codes), balance)
         return per_class[data.codes]
 
+    def gradient(self, data: Dataset, params: Params, weights: FloatArray) -> dict[str, float]:
+        """Return the derivatives by `C` and by `balance`, as far as they are searched."""
+        counts = np.bincount(data.codes)
+        cost = real("C", value_of(self.C, "C", params), at_least=0)
+        balance = real("balance", value_of(self.balance, "balance", params))
+        sums = np.bincount(data.codes, weights, len(counts)) * balanced_weights(counts, balance)
+        logarithms = np.log(balanced_weights(counts, 1.0))
+        found = {"C": float(sums.sum()), "balance": float(cost * sums @ logarithms)}
+        return {name: found[name] for name in self.space}
+
     def starts(self, data: Dataset) -> list[dict[str, Any]]:
         """Return equal costs, and costs whose sum is the same in every class."""
         return [{"C": 1.0, "balance": 0.0}, {"C": 1.0, "balance": 1.0}]
@@ -205,21 +233,3 @@ def balanced_weights(counts: IndexArray, balance: float) -> FloatArray:
     shares: FloatArray = counts.sum() / (len(counts) * counts)
     weights: FloatArray = shares**balance
     return weights
-
-
-def _class_names(labels: list[Any]) -> tuple[str, ...]:
-    def kept(text: str) -> str:
-        if text.isascii():
-            return re.sub(r"[^A-Za-z0-9_.+-]", "_", text)
-        return "".join(character if character.isprintable() else "_" for character in text)
-
-    names = tuple(f"C_{kept(_written(label))}" for label in labels)
-    if len(set(names)) < len(names):
-        return tuple(f"C_{index}" for index in range(len(labels)))
-    return names
-
-
-def _written(label: Any) -> str:
-    """Return a label as text; integral floats are written as integers."""
-    whole = isinstance(label, float) and label.is_integer()
-    return str(int(label) if whole else label)
