@@ -59,10 +59,9 @@ def platt_sigmoid(y: FloatArray, f: FloatArray, w: FloatArray) -> PlattSigmoid:
     Platt, "Probabilistic outputs for support vector machines", 1999; Lin, Lin and Weng, "A note on
     Platt's probabilistic outputs for support vector machines", 2007.
     """
+    target = platt_targets(y, w)
     w = w / w.mean()
-    positive = y > 0
-    n_positive, n_negative = w[positive].sum(), w[~positive].sum()
-    target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+    n_positive, n_negative = w[y > 0].sum(), w[y <= 0].sum()
     size = float(np.abs(f).max()) or 1.0
     design = np.column_stack([f / size, np.ones(len(f))])
 
@@ -93,6 +92,16 @@ def platt_sigmoid(y: FloatArray, f: FloatArray, w: FloatArray) -> PlattSigmoid:
         base_rate = float(w @ target / w.sum())
         return PlattSigmoid(slope=0.0, offset=float(logit(base_rate)))
     return PlattSigmoid(slope=float(theta[0]) / size, offset=float(theta[1]))
+
+
+def platt_targets(y: FloatArray, w: FloatArray) -> FloatArray:
+    """Return the targets of the fit of Platt's sigmoid, shape (l,)."""
+    positive, w = y > 0, w / w.mean()
+    n_positive, n_negative = w[positive].sum(), w[~positive].sum()
+    targets: FloatArray = np.where(
+        positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2)
+    )
+    return targets
 
 
 def class_probabilities(
