@@ -6,7 +6,7 @@ from span_hpo.loo.left_out import RowValues, left_out_row, replaced_rows
 from span_hpo.loo.methods import METHODS, leave_one_out
 from span_hpo.loo.path import dual_path
 from span_hpo.loo.result import LeaveOneOut
-from span_hpo.loo.span_rule import free_squared_spans, span_exists
+from span_hpo.loo.span_rule import free_squared_spans, independent_base, span_exists
 from span_hpo.loo.stopping import TRIED, stopped_rows
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "certified",
     "dual_path",
     "free_squared_spans",
+    "independent_base",
     "largest_box_squared_span",
     "leave_one_out",
     "left_out_row",

@@ -75,10 +75,10 @@ def free_squared_spans(solution: DualSolution, *, spans: str = "closed") -> Floa
         if len(in_bound):
             squared[has_span] = _squared_by_programs(solution, in_bound, has_span)
     elif len(in_bound):
-        base, gram, own = _hull(solution, in_bound)
+        base, gram = independent_base(solution)
         squared[bounded] = _distances_to_hull(solution.problem.K, base, gram, bounded)
         if len(in_bound) >= 2:
-            squared[in_bound] = own
+            squared[in_bound] = _distances_from_others(solution, in_bound, base, gram)
     return squared
 
 
@@ -123,30 +123,36 @@ def _squared_by_programs(
     return squared
 
 
-def _hull(
-    solution: DualSolution, in_bound: IndexArray
-) -> tuple[IndexArray, CentredGram, FloatArray]:
-    """Return independent rows with the affine hull of all in-bound rows, and how far each is out.
+def independent_base(solution: DualSolution) -> tuple[IndexArray, CentredGram]:
+    """Return independent in-bound rows with the affine hull of all, and their Gram matrix.
 
-    Returns
-    -------
-    The rows, their factored Gram matrix, and the squared distance of every in-bound row from the
-    hull of the other in-bound rows. It is exactly 0 for rows that are combinations of others.
+    There must be an in-bound row. The Gram matrix about the centroid of the rows is factored.
     """
-    gram, K = solution.gram, solution.problem.K
+    in_bound, gram = rows_of(solution.in_bound), solution.gram
     if not gram.is_dependent:
-        own = gram.own_squared_distances() if len(in_bound) > 1 else np.full(1, np.nan)
-        return in_bound, gram, own
-    K_II = K.block(in_bound, in_bound)
+        return in_bound, gram
+    K_II = solution.problem.K.block(in_bound, in_bound)
     chosen = independent_rows(K_II)
-    others = np.delete(np.arange(len(in_bound)), chosen)
-    gram = factored_gram(K_II[np.ix_(chosen, chosen)])
-    own = np.zeros(len(in_bound))
-    if len(chosen) > 1:
-        weights = gram.affine_weights(K_II[np.ix_(chosen, others)])
+    return in_bound[chosen], factored_gram(K_II[np.ix_(chosen, chosen)])
+
+
+def _distances_from_others(
+    solution: DualSolution, in_bound: IndexArray, base: IndexArray, gram: CentredGram
+) -> FloatArray:
+    """Return the squared distance of each in-bound row from the hull of the others.
+
+    It is exactly 0 for rows that are combinations of others. There must be two in-bound rows.
+    """
+    if not solution.gram.is_dependent:
+        return gram.own_squared_distances()
+    others = np.setdiff1d(in_bound, base)
+    squared = np.zeros(len(in_bound))
+    if len(base) > 1:
+        weights = gram.affine_weights(solution.problem.K.block(base, others))
         needed = (np.abs(weights) <= _NO_PART).all(axis=1)
-        own[chosen] = np.where(needed, gram.own_squared_distances(), 0.0)
-    return in_bound[chosen], gram, own
+        own = np.where(needed, gram.own_squared_distances(), 0.0)
+        squared[np.searchsorted(in_bound, base)] = own
+    return squared
 
 
 def _distances_to_hull(
