@@ -1,5 +1,6 @@
 """Kernels, their matrices, and the cache that keeps matrices between trials."""
 
+from span_hpo.kernels.ard import ARD
 from span_hpo.kernels.blocks import (
     ALL,
     KernelBlocks,
@@ -12,11 +13,9 @@ from span_hpo.kernels.blocks import (
     kernel_times,
     largest_entry,
 )
-from span_hpo.kernels.cache import KernelCache, KernelMemory, default_memory_limit
+from span_hpo.kernels.cache import KernelCache, KernelMemory, WeightBlock, default_memory_limit
 from span_hpo.kernels.distances import cross_squared_distances, median_squared_distance
 from span_hpo.kernels.functions import (
-    KERNELS,
-    LIBSVM_KERNELS,
     RBF,
     RELATIVE_WIDTHS,
     FunctionKernel,
@@ -24,12 +23,13 @@ from span_hpo.kernels.functions import (
     Linear,
     Polynomial,
     Precomputed,
-    as_kernel,
 )
 from span_hpo.kernels.kernel import Kernel
+from span_hpo.kernels.names import KERNELS, LIBSVM_KERNELS, as_kernel
 
 __all__ = [
     "ALL",
+    "ARD",
     "KERNELS",
     "LIBSVM_KERNELS",
     "RBF",
@@ -44,6 +44,7 @@ __all__ = [
     "Linear",
     "Polynomial",
     "Precomputed",
+    "WeightBlock",
     "as_kernel",
     "as_kernel_blocks",
     "cross_squared_distances",

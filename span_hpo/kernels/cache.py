@@ -2,8 +2,9 @@
 
 import functools
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -11,11 +12,13 @@ from span_hpo.kernels.blocks import KernelBlocks, KernelFeatures, KernelMatrix, 
 from span_hpo.kernels.functions import Precomputed
 from span_hpo.kernels.kernel import Kernel
 from span_hpo.runtime import FloatArray, IndexArray, Memo, key_of
-from span_hpo.space import Params
+from span_hpo.space import Float, Params
 
-_DIAGONAL_ROWS = 500  # rows whose diagonal kernel values are computed together
 _AT_PEAK = 3.0  # memory at the peak relative to the matrices: copies and factors of their blocks
 _UNKNOWN_MEMORY = 2000.0  # memory limit in megabytes if the system does not report its memory
+
+# Rows, columns, and a weight for each pair of them.
+WeightBlock: TypeAlias = tuple[IndexArray, IndexArray, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +49,7 @@ class FeatureKernel:
 
     @functools.cached_property
     def _diagonal(self) -> FloatArray:
-        parts = []
-        for start in range(0, len(self), _DIAGONAL_ROWS):
-            rows = self.X[start : start + _DIAGONAL_ROWS]
-            statistic = self.kernel.cross_statistic(rows, rows)
-            parts.append(self.kernel.matrix(statistic.diagonal().copy(), **self.values))
-        return np.concatenate(parts)
+        return self.kernel.diagonal(self.X, **self.values)
 
     def block(self, rows: Rows, columns: Rows) -> FloatArray:
         """Return ``K_ij`` for the given rows and columns as a new array."""
@@ -65,7 +63,7 @@ class FeatureKernel:
     @property
     def features(self) -> KernelFeatures:
         """The features to fit on, because the matrix is not held."""
-        return KernelFeatures(self.X, self.kernel.svc_arguments(**self.values))
+        return KernelFeatures(*self.kernel.features_of_fit(self.X, **self.values))
 
 
 @dataclass(frozen=True)
@@ -143,6 +141,53 @@ class KernelCache:
             return self._build(self.kernel.restrict(statistic, rows), values)
         K = self._matrix.get(key, lambda: self._build(statistic, values))
         return K if rows is None else KernelMatrix(K.block(rows, rows))
+
+    def gradient(
+        self,
+        K: KernelBlocks,
+        params: Params,
+        blocks: Iterable[WeightBlock],
+        rows: IndexArray | None = None,
+    ) -> dict[str, float]:
+        """Return ``sum_ij w_ij dK_ij / dt`` for each searched real hyperparameter t of the kernel.
+
+        Parameters
+        ----------
+        K, params, rows
+            The matrix that `matrix` has returned for these hyperparameters and rows.
+        blocks
+            Weights ``w``, block by block; indices count the rows of K.
+
+        Raises
+        ------
+        ValueError
+            If the kernel has no derivative.
+        """
+        names = [name for name, part in self.kernel.space.items() if isinstance(part, Float)]
+        total = dict.fromkeys(names, 0.0)
+        if not names:
+            return total
+        values = self.kernel.values(params)
+        X = self.X if rows is None else self.X[rows]
+        statistic = None if isinstance(K, FeatureKernel) else self._statistic_of(rows)
+        for first, second, weights in blocks:
+            if statistic is None:
+                part = self.kernel.cross_statistic(X[first], X[second])
+                of_block = self.kernel.finite_matrix(part, **values)
+            else:
+                part = self.kernel.part(statistic, first, second)
+                of_block = K.block(first, second)
+            found = self.kernel.gradient(part, of_block, weights, **values)
+            for name in names:
+                total[name] += float(found[name])
+        return total
+
+    def _statistic_of(self, rows: IndexArray | None) -> Any:
+        """Return the statistic of all rows, or of the given rows in their order."""
+        if rows is not None and not self._fits(self.X.shape[0]):
+            return self.kernel.statistic(self.X[rows])
+        statistic = self._statistic.get((), lambda: self.kernel.statistic(self.X))
+        return statistic if rows is None else self.kernel.restrict(statistic, rows)
 
     def memory(self, threads: int) -> KernelMemory:
         """Return a forecast of the memory that trials in so many threads take."""

@@ -7,12 +7,13 @@ import numpy as np
 from scipy.sparse import issparse
 
 from span_hpo.errors import SolverError
-from span_hpo.runtime import BoolArray, FloatArray, IndexArray
+from span_hpo.runtime import BoolArray, FloatArray, IndexArray, rows_of
 
 _CANCELLED = 1e-6  # squared distances below this share of the norms are formed from differences
 _PAIRS_AT_ONCE = 100_000  # pairs of rows whose differences are held in memory together
 _ROWS_AT_ONCE = 1000  # rows whose products with all rows are formed together
 _CACHED_ENTRIES = 50_000  # distances that stay in the processor's cache while they are computed
+_PRODUCT_ENTRIES = 8_000_000  # entries of a product with features that are formed at once
 _MEDIAN_ROWS = 2000  # largest number of rows from which a median distance is computed
 
 
@@ -117,3 +118,69 @@ def squared_distances(X: Any) -> FloatArray:
                 part[i, j] = exact
     np.fill_diagonal(squared, 0.0)
     return squared
+
+
+def close_pairs(
+    K: FloatArray, norms: FloatArray, other_norms: FloatArray
+) -> tuple[IndexArray, IndexArray]:
+    """Return which pairs of rows with Gaussian kernel values K are close relative to their norms.
+
+    Parameters
+    ----------
+    K
+        Kernel values ``exp(-|x_i - z_j|^2)``, shape (l, m).
+    norms, other_norms
+        ``|x_i|^2`` and ``|z_j|^2``, shapes (l,) and (m,).
+    """
+    farthest = _CANCELLED * (norms.max(initial=0.0) + other_norms.max(initial=0.0))
+    first, second = np.nonzero(np.exp(-farthest) <= K)
+    limits = np.exp(-_CANCELLED * (norms[first] + other_norms[second]))
+    # Rows whose kernel value is 0 are far apart, and their weight is 0 as well.
+    close = (K[first, second] >= limits) & (K[first, second] > 0)
+    return first[close], second[close]
+
+
+def weighted_squared_differences(
+    weights: FloatArray, X: Any, Z: Any, close: tuple[IndexArray, IndexArray]
+) -> FloatArray:
+    """Return ``sum_ij w_ij (x_ik - z_jk)^2`` for each column k, shape (d,).
+
+    Squares are expanded, ``x^2 + z^2 - 2 x z``, except for close rows, whose digits would cancel.
+
+    Parameters
+    ----------
+    weights
+        Weights ``w``, shape (l, m), which are overwritten.
+    X, Z
+        Features, shapes (l, d) and (m, d), dense or sparse.
+    close
+        Pairs of close rows.
+    """
+    total = np.zeros(X.shape[1])
+    of_close = weights[close]
+    counting = rows_of(of_close)
+    for start in range(0, len(counting), _PAIRS_AT_ONCE):
+        some = counting[start : start + _PAIRS_AT_ONCE]
+        i, j = close[0][some], close[1][some]
+        total += _of_squares(X[i] - Z[j], of_close[some])
+    weights[close] = 0.0
+    if not issparse(X):
+        middle = Z.mean(axis=0)
+        X, Z = X - middle, Z - middle
+    total += _of_squares(X, weights.sum(axis=1)) + _of_squares(Z, weights.sum(axis=0))
+    at_once = max(1, _PRODUCT_ENTRIES // X.shape[1])
+    for start in range(0, len(weights), at_once):
+        rows = slice(start, start + at_once)
+        products = weights[rows] @ Z
+        if issparse(X):
+            total -= 2 * np.asarray(X[rows].multiply(products).sum(axis=0)).ravel()
+        else:
+            total -= 2 * np.einsum("ij,ij->j", X[rows], products)
+    return total
+
+
+def _of_squares(X: Any, weights: FloatArray) -> FloatArray:
+    """Return ``sum_i w_i x_ik^2`` for each column k."""
+    squares = X.multiply(X) if issparse(X) else X * X
+    found: FloatArray = np.asarray(squares.T @ weights).ravel()
+    return found

@@ -22,6 +22,7 @@ from span_hpo.kernels.distances import (
     typical_distance,
 )
 from span_hpo.kernels.kernel import Kernel
+from span_hpo.kernels.row_pairs import RowPairs
 from span_hpo.runtime import FloatArray, IndexArray, real, whole
 from span_hpo.space import (
     Float,
@@ -63,7 +64,7 @@ class RBF(Kernel):
         """Return this kernel with the default range of `gamma` filled in."""
         if self.gamma is not None:
             return self
-        return replace(self, gamma=_absolute(RELATIVE_WIDTHS, squared_distances(some_rows(X))))
+        return replace(self, gamma=relative_to(RELATIVE_WIDTHS, squared_distances(some_rows(X))))
 
     def starts(self, X: Any) -> list[dict[str, Any]]:
         """Return one over the number of features, and one over the median squared distance."""
@@ -84,6 +85,16 @@ class RBF(Kernel):
     def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
         """Return ``exp(-gamma D^2)``."""
         return _exponential(statistic, values["gamma"])
+
+    def diagonal(self, X: Any, **values: Any) -> FloatArray:
+        """Return ones."""
+        return np.ones(X.shape[0])
+
+    def gradient(
+        self, statistic: FloatArray, K: FloatArray, weights: FloatArray, **values: Any
+    ) -> dict[str, float]:
+        """Return ``-sum_ij weights_ij K_ij D_ij^2``, the derivative by `gamma`."""
+        return {"gamma": -_sum_of_products(weights, K, statistic)}
 
     def svc_arguments(self, **values: Any) -> dict[str, Any]:
         """Return the arguments that give scikit-learn's ``SVC`` this kernel."""
@@ -113,7 +124,7 @@ class Laplacian(Kernel):
         """Return this kernel with the default range of `gamma` filled in."""
         if self.gamma is not None:
             return self
-        return replace(self, gamma=_absolute(RELATIVE_WIDTHS, self.statistic(some_rows(X))))
+        return replace(self, gamma=relative_to(RELATIVE_WIDTHS, self.statistic(some_rows(X))))
 
     def starts(self, X: Any) -> list[dict[str, Any]]:
         """Return one over the number of features, and one over the median distance."""
@@ -134,6 +145,12 @@ class Laplacian(Kernel):
     def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
         """Return ``exp(-gamma D)``."""
         return _exponential(statistic, values["gamma"])
+
+    def gradient(
+        self, statistic: FloatArray, K: FloatArray, weights: FloatArray, **values: Any
+    ) -> dict[str, float]:
+        """Return ``-sum_ij weights_ij K_ij D_ij``, the derivative by `gamma`."""
+        return {"gamma": -_sum_of_products(weights, K, statistic)}
 
     def svc_arguments(self, **values: Any) -> dict[str, Any]:
         """Return the arguments that give scikit-learn's ``SVC`` this kernel."""
@@ -205,7 +222,7 @@ class Polynomial(Kernel):
             return self
         norms = squared_norms(X)
         check_overflow(norms, "squared norms of the rows", "scale the features")
-        return replace(self, gamma=_absolute(_RELATIVE_SCALES, norms))
+        return replace(self, gamma=relative_to(_RELATIVE_SCALES, norms))
 
     def starts(self, X: Any) -> list[dict[str, Any]]:
         """Return one over the number of features, and one over the median squared norm."""
@@ -231,6 +248,15 @@ class Polynomial(Kernel):
         """Return ``(gamma x'z + coef0)^degree``."""
         power: FloatArray = (values["gamma"] * statistic + values["coef0"]) ** values["degree"]
         return power
+
+    def gradient(
+        self, statistic: FloatArray, K: FloatArray, weights: FloatArray, **values: Any
+    ) -> dict[str, float]:
+        """Return the derivatives by `gamma` and `coef0`; the degree is a whole number."""
+        degree = values["degree"]
+        slopes = degree * (values["gamma"] * statistic + values["coef0"]) ** (degree - 1)
+        slopes *= weights
+        return {"gamma": float(np.vdot(slopes, statistic)), "coef0": float(slopes.sum())}
 
     def svc_arguments(self, **values: Any) -> dict[str, Any]:
         """Return the arguments that give scikit-learn's ``SVC`` this kernel."""
@@ -293,6 +319,10 @@ class FunctionKernel(Kernel):
     hyperparameters
         Hyperparameters of the function by name, each a fixed value or a dimension to search, for
         instance ``{"width": Float(0.1, 10, log=True)}``.
+    derivative
+        Function that is called as ``derivative(X, Z, weights, **hyperparameters)`` with weights of
+        shape (l, m) and returns ``sum_ij weights_ij dK_ij / dt`` for each hyperparameter t that is
+        searched as a real number, as a mapping from names. Only searches by gradients need it.
 
     Examples
     --------
@@ -306,6 +336,7 @@ class FunctionKernel(Kernel):
 
     function: Callable[..., Any]
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
+    derivative: Callable[..., Mapping[str, Any]] | None = None
 
     def check(self, name: str, value: Any) -> Any:
         """Return the value unchanged, because only the function knows which values are valid."""
@@ -318,6 +349,28 @@ class FunctionKernel(Kernel):
     def restrict(self, statistic: FloatArray, rows: IndexArray) -> FloatArray:
         """Return the given rows."""
         return statistic[rows]
+
+    def part(self, statistic: Any, rows: IndexArray, columns: IndexArray) -> RowPairs:
+        """Return the pairs of some rows with some others."""
+        return RowPairs(statistic[rows], statistic[columns])
+
+    def gradient(
+        self, statistic: RowPairs, K: FloatArray, weights: FloatArray, **values: Any
+    ) -> dict[str, float]:
+        """Return what the user's `derivative` returns, after checking it."""
+        if self.derivative is None:
+            raise ValueError(
+                "`kernel` must have a derivative for gradients: pass FunctionKernel(function, "
+                "hyperparameters, derivative), got derivative=None."
+            )
+        found = self.derivative(*statistic.sides, weights, **values)
+        wanted = [name for name, part in self.space.items() if isinstance(part, Float)]
+        if not isinstance(found, Mapping) or not set(wanted) <= set(found):
+            raise ValueError(
+                f"`derivative` of the kernel must return a mapping with the names {wanted}, got "
+                f"{found!r}."
+            )
+        return {name: real(f"derivative by {name}", found[name]) for name in wanted}
 
     def matrix(self, statistic: Any, **values: Any) -> FloatArray:
         """Return the values of the function for all pairs of rows after checking them."""
@@ -348,32 +401,6 @@ class FunctionKernel(Kernel):
         return dict(self.hyperparameters)
 
 
-# The kernels by the names that users write, in the order of the command line.
-KERNELS: dict[str, type[Kernel]] = {
-    "rbf": RBF,
-    "linear": Linear,
-    "poly": Polynomial,
-    "laplacian": Laplacian,
-    "precomputed": Precomputed,
-}
-# The kernels that LIBSVM and its model files have.
-LIBSVM_KERNELS = {name: kind for name, kind in KERNELS.items() if kind.libsvm_name is not None}
-
-
-def as_kernel(kernel: Any) -> Kernel:
-    """Return the kernel that a user specifies by a name, a kernel object or a callable."""
-    if isinstance(kernel, Kernel):
-        return kernel
-    if isinstance(kernel, str) and kernel in KERNELS:
-        return KERNELS[kernel]()
-    if callable(kernel) and not isinstance(kernel, type):
-        return FunctionKernel(kernel)
-    raise ValueError(
-        f"`kernel` must be one of {sorted(KERNELS)}, a kernel such as RBF(gamma=0.1) or a "
-        f"callable (X, Z) -> matrix, got {kernel!r}."
-    )
-
-
 def _check_dense(X: Any, name: str) -> None:
     if issparse(X):
         raise TypeError(
@@ -387,11 +414,16 @@ def _exponential(distances: FloatArray, gamma: float) -> FloatArray:
     return np.exp(K, out=K)
 
 
+def _sum_of_products(*factors: FloatArray) -> float:
+    """Return the sum over the products of the entries of three matrices."""
+    return float(np.einsum("ij,ij,ij->", *factors))
+
+
 def _starting_widths(X: Any, distances: FloatArray) -> list[dict[str, Any]]:
     return [{"gamma": 1 / X.shape[1]}, {"gamma": 1 / typical_distance(distances)}]
 
 
-def _absolute(relative: Float, distances: FloatArray) -> Float:
+def relative_to(relative: Float, distances: FloatArray) -> Float:
     """Return a range of gamma in absolute units, for rows with these distances."""
     typical = typical_distance(distances)
     if not _TYPICAL_RANGE[0] < typical < _TYPICAL_RANGE[1]:

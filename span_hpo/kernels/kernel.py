@@ -7,6 +7,7 @@ trial cheaper than a fit on the features.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -16,6 +17,8 @@ from span_hpo.data import as_features
 from span_hpo.kernels.distances import check_overflow
 from span_hpo.runtime import FloatArray, IndexArray, make_plain, real
 from span_hpo.space import Params, Space, as_dimension, searched, value_of
+
+_DIAGONAL_ROWS = 500  # rows whose diagonal kernel values are computed together
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,10 @@ class Kernel(ABC):
             for name, setting in self._hyperparameters().items()
         }
 
+    def named(self, feature_names: Sequence[str]) -> "Kernel":
+        """Return this kernel with hyperparameters named after columns, if it has one for each."""
+        return self
+
     def bind(self, X: Any) -> "Kernel":
         """Return this kernel with defaults that depend on the data filled in."""
         return self
@@ -103,14 +110,14 @@ class Kernel(ABC):
         return real(name, value, above=0)
 
     @abstractmethod
-    def statistic(self, X: Any) -> FloatArray:
+    def statistic(self, X: Any) -> Any:
         """Return the statistic of the rows from which `matrix` computes the kernel matrix."""
 
     def shifted(self, X: Any) -> Any:
         """Return features that give the same kernel values, with less rounding if possible."""
         return X
 
-    def cross_statistic(self, X: Any, Z: Any) -> FloatArray:
+    def cross_statistic(self, X: Any, Z: Any) -> Any:
         """Return the statistic between the rows of X and the rows of Z.
 
         A kernel that does not give blocks may override `between` instead.
@@ -121,15 +128,19 @@ class Kernel(ABC):
         """Return the kernel values between the rows of X and the rows of Z."""
         return self.finite_matrix(self.cross_statistic(X, Z), **values)
 
-    def restrict(self, statistic: FloatArray, rows: IndexArray) -> FloatArray:
+    def restrict(self, statistic: Any, rows: IndexArray) -> Any:
         """Return the part of the statistic that belongs to the given rows."""
         return statistic[np.ix_(rows, rows)]
 
+    def part(self, statistic: Any, rows: IndexArray, columns: IndexArray) -> Any:
+        """Return the part of the statistic that belongs to some rows and some columns."""
+        return statistic[rows[:, None], columns]
+
     @abstractmethod
-    def matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
+    def matrix(self, statistic: Any, **values: Any) -> FloatArray:
         """Return the kernel values for a statistic of any shape, whose memory they may share."""
 
-    def finite_matrix(self, statistic: FloatArray, **values: Any) -> FloatArray:
+    def finite_matrix(self, statistic: Any, **values: Any) -> FloatArray:
         """Return the kernel values for a statistic after checking that they are finite.
 
         Raises
@@ -142,9 +153,48 @@ class Kernel(ABC):
         check_overflow(K, f"kernel values with {values}", "use smaller kernel parameters")
         return K
 
+    def diagonal(self, X: Any, **values: Any) -> FloatArray:
+        """Return the kernel value of each row with itself, shape (l,)."""
+        parts = []
+        for start in range(0, X.shape[0], _DIAGONAL_ROWS):
+            rows = X[start : start + _DIAGONAL_ROWS]
+            statistic = self.cross_statistic(rows, rows)
+            parts.append(self.matrix(statistic.diagonal().copy(), **values))
+        return np.concatenate(parts)
+
+    def gradient(
+        self, statistic: Any, K: FloatArray, weights: FloatArray, **values: Any
+    ) -> Mapping[str, float]:
+        """Return ``sum_ij weights_ij dK_ij / dt`` for the hyperparameters t that are real numbers.
+
+        Parameters
+        ----------
+        statistic
+            Statistic between l rows and m others; see `part` and `cross_statistic`.
+        K
+            Kernel values of these pairs of rows, shape (l, m).
+        weights
+            Weights of the derivatives, shape (l, m).
+        **values
+            Values of all hyperparameters.
+
+        Raises
+        ------
+        ValueError
+            If the kernel has no derivative.
+        """
+        raise ValueError(
+            f"`kernel` must have a derivative, which {type(self).__name__} has not: give it a "
+            "method `gradient`, or search by Optuna."
+        )
+
     @abstractmethod
     def svc_arguments(self, **values: Any) -> dict[str, Any]:
         """Return the arguments that give scikit-learn's ``SVC`` the same kernel."""
+
+    def features_of_fit(self, X: Any, **values: Any) -> tuple[Any, dict[str, Any]]:
+        """Return features, and the arguments that give ``SVC`` the same kernel on them."""
+        return X, self.svc_arguments(**values)
 
     def _hyperparameters(self) -> dict[str, Any]:
         return {own.name: getattr(self, own.name) for own in fields(self)}

@@ -28,7 +28,7 @@ from span_hpo import (
 )
 from span_hpo.estimators.scaling import SCALES
 from span_hpo.integrations.optuna import honest_estimate
-from span_hpo.kernels.functions import KERNELS
+from span_hpo.kernels import KERNELS
 from span_hpo.loo import METHODS
 from span_hpo.metrics import METRICS
 from span_hpo.search import PRUNERS, SAMPLERS

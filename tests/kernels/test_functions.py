@@ -8,8 +8,8 @@ from sklearn.metrics.pairwise import (
 )
 
 from span_hpo import RBF, Float, FunctionKernel, Laplacian, Linear, Polynomial, Precomputed
+from span_hpo.kernels import as_kernel
 from span_hpo.kernels.cache import KernelCache
-from span_hpo.kernels.functions import as_kernel
 
 X = np.random.default_rng(0).normal(size=(40, 5))
 
@@ -71,7 +71,7 @@ def test_kernels_by_name():
     assert as_kernel("poly") == Polynomial()
     assert as_kernel(scaled_dot) == FunctionKernel(scaled_dot)
     for wrong in ("gauss", 3, RBF):
-        with pytest.raises(ValueError, match=r"`kernel` must be one of \['laplacian', 'linear'"):
+        with pytest.raises(ValueError, match=r"`kernel` must be one of \['ard', 'laplacian', 'linear'"):
             as_kernel(wrong)
 
 
