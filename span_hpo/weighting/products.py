@@ -3,16 +3,18 @@
 A weighting is any object with an attribute `space`, which maps names to `Float`, `Int` or `Choice`,
 and a method ``costs(data, params)``, which returns one cost of at least 0 for each row, shape (l,).
 A weighting holds no rows. If its parameters depend on the labels, it also has a method
-``bind(data)``, which returns the weighting for these data.
+``bind(data)``, which returns the weighting for these data. For searches by gradients it has a
+method ``gradient(data, params, weights)``.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from span_hpo.data import Dataset, as_numbers
-from span_hpo.runtime import FloatArray, make_plain
-from span_hpo.space import Params, Space, merged_space
+from span_hpo.runtime import FloatArray, make_plain, real
+from span_hpo.space import Float, Params, Space, as_dimension, merged_space
 
 
 class Weighting(Protocol):
@@ -50,6 +52,14 @@ class Bindable(Protocol):
 
 
 @runtime_checkable
+class Differentiable(Protocol):
+    """Optional method of a weighting that searches by gradients need."""
+
+    def gradient(self, data: Dataset, params: Params, weights: FloatArray) -> Mapping[str, float]:
+        """Return ``sum_i weights_i dC_i / dt`` for each searched real parameter t."""
+
+
+@runtime_checkable
 class Starting(Protocol):
     """Optional method of a weighting that suggests where a search should begin."""
 
@@ -80,6 +90,25 @@ class ComposableWeighting(ABC):
     @abstractmethod
     def costs(self, data: Dataset, params: Params) -> FloatArray:
         """Return the cost of every row of the data, shape (l,)."""
+
+    def gradient(self, data: Dataset, params: Params, weights: FloatArray) -> Mapping[str, float]:
+        """Return ``sum_i weights_i dC_i / dt`` for each searched real parameter t.
+
+        Parameters
+        ----------
+        data
+            The rows.
+        params
+            A value for every name in `space`.
+        weights
+            Weights of the derivatives, shape (l,).
+
+        Raises
+        ------
+        ValueError
+            If the weighting has no derivative.
+        """
+        raise _without_derivative(self)
 
     def starts(self, data: Dataset) -> list[dict[str, Any]]:
         """Return good first guesses of some parameters for these data."""
@@ -122,6 +151,14 @@ class ProductWeighting(ComposableWeighting):
     def costs(self, data: Dataset, params: Params) -> FloatArray:
         """Return for each row the product of its two costs."""
         return sample_costs(self.first, data, params) * sample_costs(self.second, data, params)
+
+    def gradient(self, data: Dataset, params: Params, weights: FloatArray) -> dict[str, float]:
+        """Return ``sum_i weights_i dC_i / dt`` for each parameter t that either factor searches."""
+        first, second = (sample_costs(part, data, params) for part in (self.first, self.second))
+        return {
+            **cost_gradient(self.first, data, params, weights * second),
+            **cost_gradient(self.second, data, params, weights * first),
+        }
 
     def legend(self, data: Dataset) -> dict[str, str]:
         """Return what names of either factor stand for."""
@@ -169,3 +206,36 @@ def sample_costs(weighting: Weighting, data: Dataset, params: Params) -> FloatAr
         If the weighting does not give one finite number for each row.
     """
     return as_numbers(weighting.costs(data, params), "costs", len(data))
+
+
+def cost_gradient(
+    weighting: Weighting, data: Dataset, params: Params, weights: FloatArray
+) -> dict[str, float]:
+    """Return ``sum_i weights_i dC_i / dt`` for each searched real parameter t of a weighting.
+
+    Raises
+    ------
+    ValueError
+        If the weighting has no derivative, or does not return a finite number for each parameter.
+    """
+    names = [
+        name for name, part in weighting.space.items() if isinstance(as_dimension(part), Float)
+    ]
+    if not names:
+        return {}
+    if not isinstance(weighting, Differentiable):
+        raise _without_derivative(weighting)
+    found = weighting.gradient(data, params, weights)
+    if not isinstance(found, Mapping) or not set(names) <= set(found):
+        raise ValueError(
+            f"`gradient` of the weighting must return a mapping with the names {names}, got "
+            f"{found!r}."
+        )
+    return {name: real(f"derivative of the costs by {name}", found[name]) for name in names}
+
+
+def _without_derivative(weighting: Any) -> ValueError:
+    return ValueError(
+        f"`weighting` must have a derivative, which {type(weighting).__name__} has not: give it a "
+        "method `gradient(data, params, weights)`, or search by Optuna."
+    )

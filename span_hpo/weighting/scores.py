@@ -62,6 +62,16 @@ class SigmoidScore(ComposableWeighting):
         costs: FloatArray = C * expit(A * (q - B))
         return np.maximum(costs, real("floor", self.floor, at_least=0))
 
+    def gradient(self, data: Dataset, params: Params, weights: FloatArray) -> dict[str, float]:
+        """Return the derivatives by A, B and C, as far as they are searched; none at the floor."""
+        q = _unit_score(data, self.score)
+        A, B, C = (value_of(getattr(self, name), name, params) for name in ("A", "B", "C"))
+        sigmoid = expit(A * (q - B))
+        weights = np.where(C * sigmoid > self.floor, weights, 0.0)
+        slopes = C * sigmoid * (1 - sigmoid) * weights
+        found = {"A": slopes @ (q - B), "B": -A * slopes.sum(), "C": weights @ sigmoid}
+        return {name: float(found[name]) for name in self.space}
+
 
 @dataclass(frozen=True)
 class PowerScore(ComposableWeighting):
@@ -107,6 +117,16 @@ class PowerScore(ComposableWeighting):
         tau = real("tau", value_of(self.tau, "tau", params), at_least=0)
         costs: FloatArray = C * q**tau
         return costs
+
+    def gradient(self, data: Dataset, params: Params, weights: FloatArray) -> dict[str, float]:
+        """Return the derivatives by C and tau, as far as they are searched."""
+        q = _unit_score(data, self.score)
+        C, tau = value_of(self.C, "C", params), value_of(self.tau, "tau", params)
+        powers = q**tau * weights
+        # The cost of a row with score 0 is 0 for every positive exponent.
+        logarithms = np.log(np.where(q > 0, q, 1.0))
+        found = {"C": powers.sum(), "tau": C * powers @ logarithms}
+        return {name: float(found[name]) for name in self.space}
 
 
 def _unit_score(data: Dataset, name: str | None) -> FloatArray:
