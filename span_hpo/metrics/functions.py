@@ -11,7 +11,14 @@ need only classes look at the classes that the pairs elect.
 import numpy as np
 from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef, roc_auc_score
 
-from span_hpo.metrics.rows import cross_entropies, shortfalls, smoothly_wrong, squared_errors, wrong
+from span_hpo.metrics.rows import (
+    cross_entropies,
+    shortfalls,
+    smoothly_wrong,
+    span_losses,
+    squared_errors,
+    wrong,
+)
 from span_hpo.runtime import FloatArray, weighted_mean
 from span_hpo.solver import voted
 
@@ -37,6 +44,16 @@ def smooth_error(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
 def hinge(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
     """Return the hinge loss, ``mean(max(0, 1 - y f))``."""
     return weighted_mean(shortfalls(y, f, w), w)
+
+
+def span_functional(y: FloatArray, f: FloatArray, w: FloatArray) -> float:
+    """Return the linear span functional, the sum over support vectors of ``alpha S^2 - y f``.
+
+    Like other losses it is divided by the number of rows, or by the sum of their weights. It is the
+    part of an upper bound of the error that depends on the model (Chapelle and Vapnik, "Model
+    selection for support vector machines", 1999, section 5.1), and may be negative.
+    """
+    return weighted_mean(span_losses(y, f, w), w)
 
 
 def log_loss(y: FloatArray, f: FloatArray, w: FloatArray) -> float:

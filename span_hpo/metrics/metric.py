@@ -22,8 +22,10 @@ from span_hpo.metrics.functions import (
     log_loss,
     mcc,
     smooth_error,
+    span_functional,
 )
 from span_hpo.metrics.rows import OF_ROWS, RowFunction, RowLosses, Rows
+from span_hpo.metrics.slopes import SLOPES
 from span_hpo.runtime import Array, FloatArray, real, rows_of
 from span_hpo.solver import rows_of_pairs
 
@@ -44,6 +46,7 @@ METRICS: dict[str, Callable[[FloatArray, FloatArray, FloatArray], float]] = {
         balanced_error,
         smooth_error,
         hinge,
+        span_functional,
         log_loss,
         brier,
         auc,
@@ -79,6 +82,9 @@ class Metric:
         Function ``(y, decision_values, weight) -> losses of the rows``, if the loss is their mean.
     by_class
         Whether that mean is taken over the classes first.
+    slopes
+        Function ``(y, decision_values, weight) -> derivatives of the loss by the values``, or None
+        if there is no derivative.
     """
 
     name: str
@@ -88,6 +94,7 @@ class Metric:
     needs_both_classes: bool = False
     of_rows: RowFunction | None = None
     by_class: bool = False
+    slopes: RowFunction | None = None
 
     @property
     def is_mean(self) -> bool:
@@ -165,6 +172,39 @@ class Metric:
             values = tuple(of_all[rows] for rows in strata)
         return RowLosses(values, strata)
 
+    def gradient(
+        self, y: FloatArray, decision_values: FloatArray, weight: FloatArray
+    ) -> FloatArray:
+        """Return the derivative of the loss by each decision value, shaped as these.
+
+        Raises
+        ------
+        ValueError
+            If the loss has no derivative, or a user's derivative is not as described.
+        """
+        if self.slopes is None:
+            raise self.without_derivative()
+        if self.own or decision_values.ndim == 1:
+            found = np.asarray(self.slopes(y, decision_values, weight), dtype=np.float64)
+            if found.shape != decision_values.shape or not np.isfinite(found).all():
+                raise ValueError(
+                    f"`gradient` of the metric {self.name} must return finite numbers of shape "
+                    f"{decision_values.shape}, got shape {found.shape}."
+                )
+            return found
+        gradient = np.zeros(decision_values.shape)
+        for column, (rows, signs) in enumerate(rows_of_pairs(y)):
+            own = self.slopes(signs, decision_values[rows, column], weight[rows])
+            gradient[rows, column] = own / decision_values.shape[1]
+        return gradient
+
+    def without_derivative(self) -> ValueError:
+        """Return the error that says that the loss has no derivative, and what to do."""
+        return ValueError(
+            f"`metric` must have a derivative, which {self.name} has not: use one of "
+            f"{list(SLOPES)}, or a callable with a method `gradient(y, decision_values)`."
+        )
+
     def strata(self, y: FloatArray) -> tuple[Rows, ...]:
         """Return the rows over which means are taken before these are averaged; see `RowLosses`."""
         if self.by_class:
@@ -221,6 +261,7 @@ def _as_metric(metric: Any, weighted: bool) -> Metric:
             needs_both_classes=metric in _NEED_BOTH_CLASSES,
             of_rows=OF_ROWS.get(metric),
             by_class=metric in _BY_CLASS,
+            slopes=SLOPES.get(metric),
         )
     if not callable(metric):
         raise ValueError(
@@ -244,12 +285,18 @@ def _as_metric(metric: Any, weighted: bool) -> Metric:
             f"`metric` {name} must take an argument `weight` or `sample_weight` when "
             "`metric_weight` is given."
         )
-    return Metric(name, _UserMetric(metric, argument if weighted else None))
+    argument = argument if weighted else None
+    slopes = getattr(metric, "gradient", None)
+    return Metric(
+        name,
+        _UserMetric(metric, argument),
+        slopes=_UserMetric(slopes, argument) if callable(slopes) else None,
+    )
 
 
 @dataclass(frozen=True)
 class _UserMetric:
-    """A user's function as a metric. It is a class, because closures cannot be pickled."""
+    """A user's metric or its gradient. It is a class, because closures cannot be pickled."""
 
     function: Callable[..., Any]
     weight_argument: str | None

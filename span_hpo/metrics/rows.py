@@ -21,7 +21,8 @@ from span_hpo.runtime import Array, BoolArray, FloatArray, IndexArray, weighted_
 from span_hpo.solver import is_wrong
 
 _LARGEST_HALF = float(np.finfo(np.float16).max)
-_SMOOTHNESS = 4.0  # slope of the sigmoid that replaces the step function of the error
+_AT_MARGIN = 1e-9  # rounding of the values of rows at the margin
+SMOOTHNESS = 4.0  # slope of the sigmoid that replaces the step function of the error
 
 Rows: TypeAlias = IndexArray | slice  # of a stratum; a slice stands for all rows
 
@@ -33,13 +34,29 @@ def wrong(y: FloatArray, f: FloatArray, w: FloatArray) -> BoolArray:
 
 def smoothly_wrong(y: FloatArray, f: FloatArray, w: FloatArray) -> FloatArray:
     """Return ``sigma(-4 y f)``, a smooth form of the errors."""
-    values: FloatArray = expit(-_SMOOTHNESS * y * f)
+    values: FloatArray = expit(-SMOOTHNESS * y * f)
     return values
 
 
 def shortfalls(y: FloatArray, f: FloatArray, w: FloatArray) -> FloatArray:
     """Return by how much each row misses the margin, ``max(0, 1 - y f)``."""
     values: FloatArray = np.maximum(0.0, 1 - y * f)
+    return values
+
+
+def of_support(y: FloatArray, f: FloatArray) -> BoolArray:
+    """Return a mask of the support vectors, which are the rows with ``y f^p <= 1``.
+
+    The value of a support vector is ``y f - alpha S^2`` with ``y f <= 1``, and that of any other
+    row exceeds 1. Rows of cost 0 count as support vectors if their value is at most 1.
+    """
+    mask: BoolArray = y * f <= 1 + _AT_MARGIN
+    return mask
+
+
+def span_losses(y: FloatArray, f: FloatArray, w: FloatArray) -> FloatArray:
+    """Return ``alpha S^2 - y f`` for support vectors, which is ``-y f^p``, and 0 for other rows."""
+    values: FloatArray = np.where(of_support(y, f), -y * f, 0.0)
     return values
 
 
@@ -62,6 +79,7 @@ OF_ROWS: dict[str, RowFunction] = {
     "balanced_error": wrong,
     "smooth_error": smoothly_wrong,
     "hinge": shortfalls,
+    "span_functional": span_losses,
     "log_loss": cross_entropies,
     "brier": squared_errors,
 }

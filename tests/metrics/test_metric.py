@@ -10,6 +10,7 @@ NAMES = [
     "balanced_error",
     "smooth_error",
     "hinge",
+    "span_functional",
     "log_loss",
     "brier",
     "auc",

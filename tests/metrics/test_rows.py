@@ -4,7 +4,7 @@ import pytest
 from span_hpo.metrics import METRICS, RowLosses, as_metrics, unpacked
 from tests.problems import labels_and_values
 
-MEANS = ["error", "balanced_error", "smooth_error", "hinge", "log_loss", "brier"]
+MEANS = ["error", "balanced_error", "smooth_error", "hinge", "span_functional", "log_loss", "brier"]
 
 
 def several_classes(seed=0, count=50, n_classes=4):
