@@ -11,7 +11,7 @@ from span_hpo.data import Dataset
 from span_hpo.errors import LeakWarning, ScalingWarning, SolverError
 from span_hpo.estimators import AllRows, LooSVC, SpanSearchCV, SpanSVC, loo_scorer
 from span_hpo.io import EnsemblePredictor, Predictor, Scaling
-from span_hpo.kernels import RBF, FunctionKernel, Laplacian, Linear, Polynomial, Precomputed
+from span_hpo.kernels import ARD, RBF, FunctionKernel, Laplacian, Linear, Polynomial, Precomputed
 from span_hpo.loo import (
     LeaveOneOut,
     box_squared_spans,
@@ -19,7 +19,7 @@ from span_hpo.loo import (
     leave_one_out,
     span_exists,
 )
-from span_hpo.objective import CrossValidation, Evaluation, SpanObjective
+from span_hpo.objective import CrossValidation, Evaluation, SpanObjective, ValueAndGradient
 from span_hpo.runtime import blas_libraries as _blas_libraries
 from span_hpo.runtime import load_compiled as _load_compiled
 from span_hpo.solver import DualSolution, Problem, solve
@@ -42,6 +42,7 @@ _load_compiled()
 _blas_libraries()
 
 __all__ = [
+    "ARD",
     "RBF",
     "AllRows",
     "Choice",
@@ -73,6 +74,7 @@ __all__ = [
     "SpanSVC",
     "SpanSearchCV",
     "UniformCost",
+    "ValueAndGradient",
     "Weighting",
     "bounds",
     "box_squared_spans",

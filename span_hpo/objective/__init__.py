@@ -1,5 +1,6 @@
 """The objective of every search: from hyperparameters to a leave-one-out loss."""
 
+from span_hpo.objective.derivatives import ValueAndGradient
 from span_hpo.objective.description import check_same
 from span_hpo.objective.evaluation import CrossValidation, Evaluation, model_rank
 from span_hpo.objective.left_out import left_out_rows, with_values
@@ -13,6 +14,7 @@ __all__ = [
     "Evaluation",
     "SpanObjective",
     "TrialRows",
+    "ValueAndGradient",
     "check_same",
     "left_out_rows",
     "model_rank",

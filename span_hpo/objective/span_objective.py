@@ -1,23 +1,28 @@
 """The function of hyperparameters that every search minimises: a leave-one-out loss."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from sklearn.svm import SVC
 
 from span_hpo.data import Dataset, as_dataset
-from span_hpo.kernels import KernelBlocks, KernelCache, KernelMemory, as_kernel
+from span_hpo.kernels import KernelBlocks, KernelCache, as_kernel
 from span_hpo.loo import leave_one_out
 from span_hpo.metrics import as_metrics, judged_by
 from span_hpo.objective.arguments import as_loo_method, as_weight, check_middle, chosen_rows
-from span_hpo.objective.budgets import budgets_in_rows
+from span_hpo.objective.derivatives import (
+    Trial,
+    ValueAndGradient,
+    check_differentiable,
+    loss_and_gradient,
+)
 from span_hpo.objective.evaluation import CrossValidation, Evaluation
 from span_hpo.objective.folds import held_out_values
 from span_hpo.objective.models import fitted_svc
 from span_hpo.objective.row_losses import KeptRows, TrialRows, rows_of_trial
+from span_hpo.objective.searched import Searched
 from span_hpo.objective.starts import Starts, fitted, walk
-from span_hpo.objective.words import InWords
 from span_hpo.runtime import FloatArray, OneBlasThread, real
 from span_hpo.solver import (
     DEFAULT_MAX_ITER,
@@ -28,11 +33,11 @@ from span_hpo.solver import (
     checked_costs,
     checked_max_iter,
 )
-from span_hpo.space import Params, Space, checked_params, grid, merged_space, started
-from span_hpo.weighting import Weighting, as_weighting, bind_to, legend_of, starts_of
+from span_hpo.space import Params, Space, checked_params, merged_space
+from span_hpo.weighting import Weighting, as_weighting, bind_to, legend_of
 
 
-class SpanObjective(InWords):
+class SpanObjective(Searched):
     """Leave-one-out loss of a weighted SVM as a function of its hyperparameters.
 
     One evaluation takes one fit and is deterministic. An objective may be called from several
@@ -45,8 +50,8 @@ class SpanObjective(InWords):
     y
         Labels, shape (l,), of two or more classes; more than two are fitted pair by pair.
     kernel
-        "rbf", "linear", "poly", "laplacian", "precomputed"; a kernel such as ``RBF(gamma=0.1)``; or
-        a callable ``(X, Z) -> matrix``.
+        "rbf", "ard", "linear", "poly", "laplacian", "precomputed"; a kernel such as
+        ``RBF(gamma=0.1)``; or a callable ``(X, Z) -> matrix``.
     weighting
         Rule that gives each row its cost: a weighting, or "class" (one cost per class, the
         default), "uniform", "imbalance", "sigmoid", "power", "class*sigmoid" or "class*power".
@@ -112,9 +117,13 @@ class SpanObjective(InWords):
         scaling: str | None = None,
     ) -> None:
         self.data = as_dataset(X, y, scores=scores, groups=groups)
-        self.kernel = as_kernel(kernel).bind(self.data.X)
+        self.kernel = as_kernel(kernel)
+        if self.data.feature_names is not None:
+            self.kernel = self.kernel.named(self.data.feature_names.tolist())
+        self.kernel = self.kernel.bind(self.data.X)
         self.weighting = bind_to(as_weighting(weighting), self.data)
         self.metrics = as_metrics(metric, weighted=metric_weight is not None)
+        self._weighted = metric_weight is not None
         self.metric_weight = as_weight(metric_weight, len(self.data))
         self.loo_method = as_loo_method(loo_method)
         self._needs_values = any(metric.needs_values for metric in self.metrics)
@@ -125,11 +134,10 @@ class SpanObjective(InWords):
             {"the kernel": self.kernel.space, "the weighting": self.weighting.space}
         )
         self.legend = legend_of(self.weighting, self.data)
-        if memory_limit is not None:
-            memory_limit = real("memory_limit", memory_limit, at_least=0)
-        self.memory_limit = memory_limit
+        limit = memory_limit
+        self.memory_limit = None if limit is None else real("memory_limit", limit, at_least=0)
         self.scaling = scaling
-        self._kernels = KernelCache(self.kernel, self.data.X, memory_limit)
+        self._kernels = KernelCache(self.kernel, self.data.X, self.memory_limit)
         self.kept_rows = KeptRows()
         check_middle(self.data, self.space, self.kernel, self.weighting)
         for chosen in self.metrics:
@@ -180,42 +188,8 @@ class SpanObjective(InWords):
         >>> objective.evaluate({"C_0": 0.2, "C_1": 0.2}, loo_method="exact").loss
         0.0
         """
-        start = time.perf_counter()
-        params = checked_params(self.space, params)
-        chosen = chosen_rows(self.data, rows)
-        data = self.data if chosen is None else self.data.take(chosen)
-        weight = self.metric_weight if chosen is None else self.metric_weight[chosen]
-
-        K = self._kernels.matrix(params, chosen)
-        costs = self._costs(data, params)
-        with OneBlasThread():  # once for both steps
-            solution = self._solved(K, data, costs, starts)
-            loo = leave_one_out(
-                solution,
-                method=self.loo_method if loo_method is None else as_loo_method(loo_method),
-                complete=self._needs_values if complete is None else complete,
-                certify=certify,
-            )
-        losses, row_losses = judged_by(self.metrics, data.y, loo.decision_values, weight)
-        evaluation = Evaluation(
-            loss=losses[self.metrics[0].name],
-            losses=losses,
-            loo=loo,
-            params=params,
-            n_rows=len(data),
-            n_support=solution.n_support,
-            n_in_bound=solution.n_in_bound,
-            converged=solution.converged,
-            solver=solution.solver,
-            seconds=time.perf_counter() - start,
-            metric_weight=weight,
-            metric=self.metrics[0],
-            row_losses=row_losses,
-        )
-        if chosen is None and starts is None and complete is None and loo_method is None:
-            self.kept_rows.keep(evaluation)
-        evaluation.log()
-        return evaluation
+        options: Any = {"certify": certify, "complete": complete, "loo_method": loo_method}
+        return self._tried(params, rows, starts=starts, **options).evaluation
 
     def evaluate_all(
         self,
@@ -255,10 +229,59 @@ class SpanObjective(InWords):
         checked = [checked_params(self.space, params) for params in points]
         kernels = [repr([params[name] for name in self.kernel.space]) for params in checked]
         costs = [self.weighting.costs(self.data, params) for params in checked]
-        found: dict[int, Evaluation] = {}
-        for number, starts in walk(kernels, costs):
-            found[number] = self.evaluate(checked[number], rows, starts=starts, **options)
+        found = {
+            number: self.evaluate(checked[number], rows, starts=starts, **options)
+            for number, starts in walk(kernels, costs)
+        }
         return [found[number] for number in range(len(checked))]
+
+    def value_and_gradient(
+        self,
+        params: Params,
+        rows: int | None = None,
+        *,
+        metric: Any = None,
+        eta: float | None = None,
+        starts: Starts | None = None,
+    ) -> ValueAndGradient:
+        """Return the loss and its derivatives by all hyperparameters that are real numbers.
+
+        The derivatives follow from one fit, at a cost that hardly depends on their number. The loss
+        must be "smooth_error", "hinge", "span_functional", "log_loss", "brier" or a callable with a
+        method ``gradient(y, decision_values)``, and `loo_method` must be "span".
+
+        Parameters
+        ----------
+        params, rows, starts
+            Hyperparameters, number of rows and solutions at other points; see `evaluate`.
+        metric
+            Metric to differentiate; by default the first metric of the objective.
+        eta
+            Strength of a penalty that makes spans continuous where a row changes its kind, such as
+            1e-4. The loss is then that of these spans. By default, it is that of `evaluate`.
+
+        Returns
+        -------
+        The loss, its derivatives by name, and the evaluation. Where there are no derivatives, they
+        are None, and `ValueAndGradient.reason` says why.
+
+        Raises
+        ------
+        ValueError, SolverError
+            As `evaluate` does, and if the metric, the kernel or the weighting has no derivative.
+
+        Examples
+        --------
+        >>> X, y = [[0], [1], [3], [4]], [0, 0, 1, 1]
+        >>> objective = SpanObjective(X, y, kernel="linear", metric="smooth_error")
+        >>> found = objective.value_and_gradient({"C_0": 0.2, "C_1": 0.2})
+        >>> round(found.loss, 3), round(found.gradient["C_0"], 3)
+        (0.101, -0.61)
+        """
+        chosen = self.metrics if metric is None else as_metrics(metric, weighted=self._weighted)
+        check_differentiable(chosen[0], self.loo_method, eta)
+        trial = self._tried(params, rows, certify=False, starts=starts)
+        return loss_and_gradient(trial, chosen[0], self._kernels, self.weighting, eta)
 
     def solution(self, params: Params) -> DualSolution | PairwiseSolution:
         """Return the fit of all rows: for two classes a `DualSolution`, which `bounds` can use.
@@ -340,8 +363,8 @@ class SpanObjective(InWords):
 
         values = held_out_values(decision_values, data, costs, folds, seed)
         losses, _ = judged_by(self.metrics, data.y, values, self.metric_weight)
-        first, seconds = losses[self.metrics[0].name], time.perf_counter() - start
-        return CrossValidation(first, losses, values, int(folds), seconds)
+        seconds = time.perf_counter() - start
+        return CrossValidation(losses[self.metrics[0].name], losses, values, int(folds), seconds)
 
     def fit_model(self, params: Params) -> SVC:
         """Return scikit-learn's ``SVC``, fitted on all rows with these hyperparameters.
@@ -368,74 +391,53 @@ class SpanObjective(InWords):
         {0: 0.2, 1: 0.4}
         """
         params = checked_params(self.space, params)
-        data = self.data
-        costs = self._costs(data, params)
-        return fitted_svc(data, self.kernel, self.kernel.values(params), costs, self.max_iter)
+        values, costs = self.kernel.values(params), self._costs(self.data, params)
+        return fitted_svc(self.data, self.kernel, values, costs, self.max_iter)
 
-    def grid(self, points: int | Mapping[str, int]) -> dict[str, list[Any]]:
-        """Return a grid, which is a list of values for every name in `space`.
-
-        Parameters
-        ----------
-        points
-            Number of values: one for all names, or a mapping with a number for every name.
-
-        Returns
-        -------
-        Lists of values by name. A `Choice` gives all its options.
-
-        Examples
-        --------
-        >>> objective = SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1], kernel="linear")
-        >>> objective.grid(3)
-        {'C_0': [0.015625, 4.0, 1024.0], 'C_1': [0.015625, 4.0, 1024.0]}
-        """
-        return grid(self.space, points)
-
-    def defaults(self) -> list[dict[str, Any]]:
-        """Return points to begin a search with.
-
-        The kernel suggests widths of one over the number of features and over the median squared
-        distance; the weighting suggests costs of 1 and costs that balance the classes.
-
-        Returns
-        -------
-        Distinct points, each with a value within its range for every name in `space`.
-
-        Examples
-        --------
-        >>> objective = SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1], kernel="linear")
-        >>> objective.defaults()
-        [{'C_0': 1.0, 'C_1': 1.0}]
-        """
-        kernels = self.kernel.starts(self.data.X)
-        weightings = starts_of(self.weighting, self.data)
-        return started(self.space, [{**k, **w} for k in kernels for w in weightings])
-
-    def budget_rows(self, budgets: Any) -> tuple[int, ...]:
-        """Return budgets as numbers of rows.
-
-        Parameters
-        ----------
-        budgets
-            Increasing numbers of rows, or shares of all rows.
-
-        Raises
-        ------
-        ValueError
-            If the budgets do not increase, or the smallest has too few rows to hold all classes.
-
-        Examples
-        --------
-        >>> objective = SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1], kernel="linear")
-        >>> objective.budget_rows([0.5, 1.0])
-        (2, 4)
-        """
-        return budgets_in_rows(budgets, self.data)
-
-    def memory(self, threads: int = 1) -> KernelMemory:
-        """Return a forecast of the memory that trials in so many threads take."""
-        return self._kernels.memory(threads)
+    def _tried(
+        self,
+        params: Params,
+        rows: int | None,
+        *,
+        certify: bool = True,
+        complete: bool | None = None,
+        loo_method: str | None = None,
+        starts: Starts | None = None,
+    ) -> Trial:
+        """Return an evaluation together with its fit; see `evaluate`."""
+        start, params = time.perf_counter(), checked_params(self.space, params)
+        chosen, data, weight = chosen_rows(self.data, rows), self.data, self.metric_weight
+        if chosen is not None:
+            data, weight = data.take(chosen), weight[chosen]
+        K, costs = self._kernels.matrix(params, chosen), self._costs(data, params)
+        with OneBlasThread():  # once for both steps
+            solution = self._solved(K, data, costs, starts)
+            loo = leave_one_out(
+                solution,
+                method=self.loo_method if loo_method is None else as_loo_method(loo_method),
+                complete=self._needs_values if complete is None else complete,
+                certify=certify,
+            )
+        losses, row_losses = judged_by(self.metrics, data.y, loo.decision_values, weight)
+        evaluation = Evaluation(
+            loss=losses[self.metrics[0].name],
+            losses=losses,
+            loo=loo,
+            params=params,
+            n_rows=len(data),
+            n_support=solution.n_support,
+            n_in_bound=solution.n_in_bound,
+            converged=solution.converged,
+            solver=solution.solver,
+            seconds=time.perf_counter() - start,
+            metric_weight=weight,
+            metric=self.metrics[0],
+            row_losses=row_losses,
+        )
+        if all(option is None for option in (chosen, starts, complete, loo_method)):
+            self.kept_rows.keep(evaluation)
+        evaluation.log()
+        return Trial(evaluation, solution, K, data, chosen)
 
     def _costs(self, data: Dataset, params: Params) -> FloatArray:
         costs = self.weighting.costs(data, params)

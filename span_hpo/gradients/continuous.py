@@ -1,0 +1,182 @@
+"""Leave-one-out values that are continuous where a row changes its kind, and their derivatives.
+
+The span jumps where a row joins the in-bound rows I or leaves them, because a row at a bound of its
+box can suddenly not be moved. A penalty that grows towards the bounds makes it continuous. With
+
+    d_i = eta (1 / alpha_i + 1 / (C_i - alpha_i)),   w_i = 1 / d_i,   R = W^1/2 K_II W^1/2
+    G^-1 = W^1/2 (I + R)^-1 W^1/2,   u = G^-1 1,   s = 1'u,   A = G^-1 - u u' / s
+
+the squared spans are
+
+    S_p^2 = 1 / A_pp - d_p                                            p in I
+    S_p^2 = K_pp - K_pI A K_Ip - 2 u'K_Ip / s + 1 / s                 p in B
+
+They are those of the span-rule for ``eta = 0``, and ``A`` is that of ``M`` with ``K_II + diag(d)``
+in place of ``K_II``. With ``t_p = A K_Ip + u / s`` and the derivative c_p of a loss by the squared
+span, the derivatives by the matrix are those of the span-rule with t in place of lambda, and
+
+    dL/dd_i = sum_{p in I} c_p A_ip^2 / A_pp^2 - c_i + sum_{p in B} c_p t_ip^2
+
+Because ``K_II + diag(d)`` is never singular, equal rows have spans of their own. They share the sum
+of their dual variables in proportion to their costs.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from span_hpo.gradients.derivatives import Derivatives, NoGradientError
+from span_hpo.gradients.pull_back import (
+    LEAST_IN_BOUND,
+    Fit,
+    block_of_bounded,
+    of_moving_values,
+    through_solution,
+    without_spans,
+)
+from span_hpo.kernels import KernelBlocks, first_equal_rows
+from span_hpo.runtime import FloatArray, IndexArray, rows_of
+from span_hpo.solver import DualSolution
+
+
+@dataclass(frozen=True, eq=False)
+class _Penalised:
+    """The in-bound rows of a fit with a penalty at the bounds of their boxes.
+
+    Attributes
+    ----------
+    rows, bounded
+        Indices of the n in-bound and of the m bounded rows among those of the fit.
+    spans
+        Squared spans of all rows of the fit, shape (l,).
+    A
+        The matrix ``A``, shape (n, n).
+    weights
+        The vectors ``t_p`` of the bounded rows, shape (n, m).
+    """
+
+    rows: IndexArray
+    bounded: IndexArray
+    spans: FloatArray
+    A: FloatArray
+    weights: FloatArray
+
+
+def continuous_values(solution: DualSolution, eta: float) -> FloatArray:
+    """Return ``f(x_p) - y_p alpha_p S_p^2`` with continuous spans for each row, shape (l,).
+
+    Parameters
+    ----------
+    solution
+        Fit of two classes.
+    eta
+        Strength of the penalty, positive; 1e-4 changes little.
+
+    Raises
+    ------
+    NoGradientError
+        If fewer than two rows are in-bound.
+    """
+    penalised = _penalised(solution, eta)
+    beta = solution.problem.y * solution.alpha
+    values: FloatArray = solution.decision_values - beta * penalised.spans
+    problem = solution.problem
+    for label in (-1.0, 1.0):
+        of_class = rows_of((problem.y == label) & (problem.costs > 0))
+        if len(of_class) == 1:
+            values[of_class] = -label  # without this row, only one class is left
+    return values
+
+
+def continuous_derivatives(
+    solution: DualSolution, K: KernelBlocks, rows: IndexArray, by_value: FloatArray, eta: float
+) -> Derivatives:
+    """Return derivatives from those by the values with continuous spans; see `pulled_back`.
+
+    Raises
+    ------
+    NoGradientError
+        If fewer than two rows are in-bound, or in-bound rows depend on each other without being
+        equal.
+    """
+    fit = Fit.of(solution, K, rows)
+    if not fit.keeps_rank:
+        raise NoGradientError(
+            "Some in-bound support vectors are combinations of others, so that the derivatives of "
+            "their dual variables are not known."
+        )
+    penalised = _penalised(solution, eta)
+    in_bound, bounded = penalised.rows, penalised.bounded
+    by_value = of_moving_values(fit, by_value)
+    y, alpha, costs = solution.problem.y, solution.alpha, solution.problem.costs
+    own = by_value[rows]
+    by_span = -own * y * alpha
+    by_alpha = -own * y * penalised.spans
+    squares, diagonal = penalised.A**2, penalised.A.diagonal()
+    scaled = by_span[in_bound] / diagonal**2
+    by_penalty = squares @ scaled - by_span[in_bound] + penalised.weights**2 @ by_span[bounded]
+    a, room = alpha[in_bound], costs[in_bound] - alpha[in_bound]
+    by_alpha[in_bound] += by_penalty * eta * (1 / room**2 - 1 / a**2)
+    by_cost = np.zeros(len(rows))
+    by_cost[in_bound] -= by_penalty * eta / room**2
+    block = block_of_bounded(penalised.weights, by_span[bounded])
+    block[: len(in_bound)] += penalised.A @ (scaled[:, None] * penalised.A)
+    of_base, of_costs = _through_shares(fit, in_bound, by_alpha[in_bound])
+    by_cost[in_bound] += of_costs
+    found = through_solution(fit, by_value, of_base, (y * by_alpha)[bounded])
+    return replace(
+        found,
+        by_cost=found.by_cost + fit.everywhere(by_cost),
+        block=block,
+        inner=rows[in_bound],
+        own=by_span[bounded],
+    )
+
+
+def _penalised(solution: DualSolution, eta: float) -> _Penalised:
+    """Return the continuous spans of a fit, and what their derivatives need."""
+    problem = solution.problem
+    in_bound, bounded = rows_of(solution.in_bound), rows_of(solution.bounded)
+    if len(in_bound) < LEAST_IN_BOUND:
+        raise without_spans(len(in_bound))
+    alpha, costs = solution.alpha[in_bound], problem.costs[in_bound]
+    roots = np.sqrt(alpha * ((costs - alpha) / costs) / eta)
+    R = problem.K.block(in_bound, in_bound) * np.outer(roots, roots)
+    factor = cho_factor(R + np.eye(len(in_bound)), lower=True)
+    inverse = cho_solve(factor, np.eye(len(in_bound)))
+    v = cho_solve(factor, roots)
+    s = float(roots @ v)
+    A = inverse * np.outer(roots, roots) - np.outer(roots * v, roots * v) / s
+    between = problem.K.block(in_bound, bounded)
+    weights = A @ between + (roots * v / s)[:, None]
+    spans = np.zeros(len(problem))
+    # This is 1 / A_pp - d_p without the cancellation of its parts, which are large near a bound.
+    numerator = np.einsum("ij,ij->i", R, inverse) + v**2 / s
+    spans[in_bound] = numerator / (roots**2 * (inverse.diagonal() - v**2 / s))
+    # With t'(K_II + d) t = t'(k - nu 1) and t'1 = 1, this is K_pp - t'k - nu.
+    level = ((roots * v) @ between - 1) / s
+    spans[bounded] = problem.K.diagonal()[bounded] - np.einsum("ij,ij->j", weights, between)
+    spans[bounded] -= level
+    return _Penalised(in_bound, bounded, np.maximum(spans, 0.0), A, weights)
+
+
+def _through_shares(
+    fit: Fit, in_bound: IndexArray, by_alpha: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the derivatives by ``beta`` of the base and by the costs of the in-bound rows.
+
+    Equal rows share the sum a of their dual variables, ``alpha_i = a C_i / sum_j C_j``.
+    """
+    solution, problem = fit.solution, fit.solution.problem
+    block = problem.K.block(in_bound, in_bound)
+    first = first_equal_rows(problem.K, in_bound, block)
+    base = np.searchsorted(fit.rows[in_bound], fit.base)
+    group = np.empty(len(in_bound), dtype=np.intp)
+    group[first[base]] = np.arange(len(base))
+    group = group[first]  # position of the group of each in-bound row in the base
+    costs, alpha = problem.costs[in_bound], solution.alpha[in_bound]
+    total, together = np.bincount(group, costs), np.bincount(group, alpha)
+    of_group = np.bincount(group, by_alpha * costs) / total
+    of_costs = (by_alpha - of_group[group]) * (together / total)[group]
+    return problem.y[in_bound][base] * of_group, of_costs

@@ -1,0 +1,76 @@
+"""The derivatives of a loss by kernel values and costs, from which those by hyperparameters follow.
+
+They have a form that takes little memory. With factors h of the rows, ``beta = y alpha``, and a
+block Q of support vectors, the derivative in the direction dK of the kernel matrix is
+
+    dL = h' dK beta + sum_{i in SV, j in I} Q_ij dK_ij + sum_{p in B} s_p dK_pp
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from span_hpo.kernels import WeightBlock
+from span_hpo.runtime import FloatArray, IndexArray, rows_of
+
+_WEIGHTS_AT_ONCE = 100_000  # weights that stay in the processor's cache while they are used
+_LEAST_ROWS = 64  # smallest number of rows for which a block of weights is worth its overhead
+
+
+class NoGradientError(Exception):
+    """There is no gradient at this point; the message is a sentence that says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Derivatives:
+    """The derivatives of a loss by kernel values and costs.
+
+    Attributes
+    ----------
+    by_cost
+        Derivative of the loss by the cost of each row, shape (l,).
+    factors
+        Factor ``h`` of each row, shape (l,).
+    beta
+        ``y alpha`` of each row, shape (l,).
+    inner, bounded
+        Indices of n in-bound rows, and of the m bounded rows.
+    block
+        ``Q``, shape (n + m, n), of these in-bound and bounded rows with these in-bound rows.
+    own
+        Factors ``s`` of the kernel values of the bounded rows with themselves, shape (m,).
+    keeps_rank
+        Whether the in-bound rows are independent, but for equal ones. Otherwise only the
+        derivatives by costs are right, and those of kernels for which rows stay dependent.
+    """
+
+    by_cost: FloatArray
+    factors: FloatArray
+    beta: FloatArray
+    inner: IndexArray
+    bounded: IndexArray
+    block: FloatArray
+    own: FloatArray
+    keeps_rank: bool
+
+    def blocks(self) -> Iterator[WeightBlock]:
+        """Yield the weights of kernel values: rows, columns and a weight for each pair of them."""
+        n, others = len(self.inner), self.beta != 0
+        others[self.inner] = False
+        others[self.bounded] = False
+        columns = np.concatenate([self.inner, self.bounded, rows_of(others)])
+        place = np.full(len(self.beta), -1)
+        place[columns[: len(self.block)]] = np.arange(len(self.block))
+        rows = rows_of((self.factors != 0) | (place >= 0))
+        beta = self.beta[columns]
+        at_once = max(_LEAST_ROWS, _WEIGHTS_AT_ONCE // max(1, len(columns)))
+        for start in range(0, len(rows), at_once):
+            part = rows[start : start + at_once]
+            weights = self.factors[part, None] * beta
+            of_support = rows_of(place[part] >= 0)
+            number = place[part[of_support]]
+            weights[of_support, :n] += self.block[number]
+            is_bounded = number >= n
+            weights[of_support[is_bounded], number[is_bounded]] += self.own[number[is_bounded] - n]
+            yield part, columns, weights

@@ -1,0 +1,84 @@
+"""What a search asks an objective before its first trial: grids, starts, budgets, memory."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from span_hpo.kernels import KernelCache, KernelMemory
+from span_hpo.objective.budgets import budgets_in_rows
+from span_hpo.objective.words import InWords
+from span_hpo.space import grid, started
+from span_hpo.weighting import starts_of
+
+
+class Searched(InWords):
+    """An objective that can say where and on how many rows it may be evaluated."""
+
+    _kernels: KernelCache
+
+    def grid(self, points: int | Mapping[str, int]) -> dict[str, list[Any]]:
+        """Return a grid, which is a list of values for every name in `space`.
+
+        Parameters
+        ----------
+        points
+            Number of values: one for all names, or a mapping with a number for every name.
+
+        Returns
+        -------
+        Lists of values by name. A `Choice` gives all its options.
+
+        Examples
+        --------
+        >>> from span_hpo import SpanObjective
+        >>> objective = SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1], kernel="linear")
+        >>> objective.grid(3)
+        {'C_0': [0.015625, 4.0, 1024.0], 'C_1': [0.015625, 4.0, 1024.0]}
+        """
+        return grid(self.space, points)
+
+    def defaults(self) -> list[dict[str, Any]]:
+        """Return points to begin a search with.
+
+        The kernel suggests widths of one over the number of features and over the median squared
+        distance; the weighting suggests costs of 1 and costs that balance the classes.
+
+        Returns
+        -------
+        Distinct points, each with a value within its range for every name in `space`.
+
+        Examples
+        --------
+        >>> from span_hpo import SpanObjective
+        >>> objective = SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1], kernel="linear")
+        >>> objective.defaults()
+        [{'C_0': 1.0, 'C_1': 1.0}]
+        """
+        kernels = self.kernel.starts(self.data.X)
+        weightings = starts_of(self.weighting, self.data)
+        return started(self.space, [{**k, **w} for k in kernels for w in weightings])
+
+    def budget_rows(self, budgets: Any) -> tuple[int, ...]:
+        """Return budgets as numbers of rows.
+
+        Parameters
+        ----------
+        budgets
+            Increasing numbers of rows, or shares of all rows.
+
+        Raises
+        ------
+        ValueError
+            If the budgets do not increase, or the smallest has too few rows to hold all classes.
+
+        Examples
+        --------
+        >>> from span_hpo import SpanObjective
+        >>> objective = SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1], kernel="linear")
+        >>> objective.budget_rows([0.5, 1.0])
+        (2, 4)
+        """
+        return budgets_in_rows(budgets, self.data)
+
+    def memory(self, threads: int = 1) -> KernelMemory:
+        """Return a forecast of the memory that trials in so many threads take."""
+        return self._kernels.memory(threads)
