@@ -56,7 +56,8 @@ class ARD(Kernel):
     >>> from span_hpo import ARD, SpanObjective
     >>> ARD(gamma=[0.5, 0.0])([[0.0, 3.0], [2.0, 1.0]]).round(3).tolist()
     [[1.0, 0.135], [0.135, 1.0]]
-    >>> list(SpanObjective([[0, 0, 1], [1, 1, 0]], [0, 1], kernel=ARD(groups=[[1, 2]])).kernel.space)
+    >>> objective = SpanObjective([[0, 0, 1], [1, 1, 0]], [0, 1], kernel=ARD(groups=[[1, 2]]))
+    >>> list(objective.kernel.space)
     ['gamma_1', 'gamma_0']
     """
 

@@ -71,7 +71,9 @@ def test_kernels_by_name():
     assert as_kernel("poly") == Polynomial()
     assert as_kernel(scaled_dot) == FunctionKernel(scaled_dot)
     for wrong in ("gauss", 3, RBF):
-        with pytest.raises(ValueError, match=r"`kernel` must be one of \['ard', 'laplacian', 'linear'"):
+        with pytest.raises(
+            ValueError, match=r"`kernel` must be one of \['ard', 'laplacian', 'linear'"
+        ):
             as_kernel(wrong)
 
 
