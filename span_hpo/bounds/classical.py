@@ -9,24 +9,13 @@ in `LeaveOneOut.error_bounds`. Where a problem has several solutions, as with eq
 functions describe the solution that was found.
 """
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
-from span_hpo.errors import SolverError
-from span_hpo.kernels import ALL, KernelBlocks, as_kernel_blocks, entry_range, is_held
-from span_hpo.loo import largest_box_squared_span, span_exists
-from span_hpo.runtime import BoolArray, FloatArray, read_only, real, rows_of
-from span_hpo.solver import (
-    DEFAULT_MAX_ITER,
-    INDEFINITE,
-    DualSolution,
-    factored_gram,
-    one_class_weights,
-)
-
-_BALL_TOLERANCE = 1e-6  # tolerance of squared distances, relative to the largest between two rows
+from span_hpo.bounds.ball import fit_ball
+from span_hpo.kernels import entry_range, is_held
+from span_hpo.loo import box_squared_spans, largest_box_squared_span, span_exists
+from span_hpo.runtime import BoolArray, FloatArray, real, rows_of
+from span_hpo.solver import DualSolution, factored_gram
 
 
 def support_vectors(solution: DualSolution) -> float:
@@ -147,9 +136,10 @@ def span_bound(solution: DualSolution, *, diameter: float | None = None) -> floa
 
     The sum is over the in-bound rows p that have a box span (see `span_exists`), S is the largest
     of these spans, k is the number of other in-bound rows, m is the number of bounded rows, and D
-    is the diameter of the smallest ball that holds all rows. This is Theorem 1 of Sarafis, Diou and
-    Delopoulos, "Span error bound for weighted SVM with applications in hyperparameter selection".
-    Its Lemma 2 can fail if a fit without p has no in-bound row, and the value is not proven then.
+    is the diameter of the smallest ball that holds all rows of positive cost. This is Theorem 1 of
+    Sarafis, Diou and Delopoulos, "Span error bound for weighted SVM with applications in
+    hyperparameter selection". Its Lemma 2 can fail if a fit without p has no in-bound row, and the
+    value is not proven then.
 
     Parameters
     ----------
@@ -180,112 +170,64 @@ def span_bound(solution: DualSolution, *, diameter: float | None = None) -> floa
     >>> round(bounds.span_bound(solve(problem)), 3)
     0.7
     """
+    return _span_bound(solution, diameter, np.sqrt(largest_box_squared_span(solution)))
+
+
+def own_span_bound(solution: DualSolution, *, diameter: float | None = None) -> float:
+    """Return ``(sum_p S_p max(D, 1 / sqrt(C_p)) alpha_p + k + m) / l``.
+
+    Each in-bound row p counts with its own box span ``S_p`` instead of the largest one. The value
+    is never larger than `span_bound`, whose proof passes through it (eq. 66 of the same paper), and
+    takes more time, because all box spans of in-bound rows are computed.
+
+    Parameters
+    ----------
+    solution
+        Solution of a two-class problem, as `solve` returns it.
+    diameter
+        Diameter D, if it is known already. It depends only on the kernel; see `enclosing_ball`.
+
+    Returns
+    -------
+    Bound on the share of errors, which may exceed 1. It is not proven where `span_bound` is not.
+
+    Raises
+    ------
+    ValueError
+        If `diameter` is not a number of at least 0, or if it is not given and the kernel matrix is
+        not in memory.
+    SolverError
+        If the kernel is not positive semi-definite, or a quadratic program cannot be solved.
+
+    Examples
+    --------
+    The point 0 can be replaced by the point 1, at the distance 1, but not the other way round.
+
+    >>> from span_hpo import Linear, Problem, bounds, solve
+    >>> problem = Problem(Linear()([[0], [1], [3]]), y=[-1, 1, -1], costs=[9, 9, 0.1])
+    >>> round(bounds.own_span_bound(solve(problem)), 3)  # (3 * 2.2 + 2) / 3
+    2.867
+    """
+    spans = np.sqrt(box_squared_spans(solution, in_bound_only=True))
+    return _span_bound(solution, diameter, spans)
+
+
+def _span_bound(solution: DualSolution, diameter: float | None, spans: float | FloatArray) -> float:
+    """Return the span bound with one span for all rows, or with one for each row."""
     problem, alpha = solution.problem, solution.alpha
     if diameter is None and not is_held(problem.K):
         raise ValueError(
             "`diameter` must be given for a kernel matrix that is not in memory, got None."
         )
     if diameter is None:
-        diameter = enclosing_ball(problem.K).diameter
+        diameter = fit_ball(problem).diameter
     else:
         diameter = real("diameter", diameter, at_least=0)
     has_span = solution.in_bound & span_exists(solution)
-    S = np.sqrt(largest_box_squared_span(solution))
-    total = S * np.sum(np.maximum(diameter, problem.costs[has_span] ** -0.5) * alpha[has_span])
+    own = spans[has_span] if isinstance(spans, np.ndarray) else spans
+    sizes = np.maximum(diameter, problem.costs[has_span] ** -0.5) * alpha[has_span]
     counted = (alpha > 0) & ~has_span | _is_outside_and_wrong(solution)
-    return float((total + np.count_nonzero(counted)) / len(problem))
-
-
-@dataclass(frozen=True, eq=False)
-class EnclosingBall:
-    """The smallest ball that holds all rows in feature space.
-
-    Attributes
-    ----------
-    squared_radius
-        Squared radius, ``R^2 = max_beta sum_i beta_i K_ii - beta' K beta`` over
-        ``sum(beta) = 1, beta >= 0``.
-    weights
-        Maximiser ``beta``, shape (l,). The centre of the ball is ``sum_i beta_i x_i``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from span_hpo import bounds
-    >>> ball = bounds.EnclosingBall(squared_radius=4.0, weights=np.array([0.5, 0.5]))
-    >>> ball.radius, ball.diameter
-    (2.0, 4.0)
-    """
-
-    squared_radius: float
-    weights: FloatArray
-
-    @property
-    def radius(self) -> float:
-        """The radius ``R``."""
-        return float(np.sqrt(self.squared_radius))
-
-    @property
-    def diameter(self) -> float:
-        """The diameter ``D = 2 R``."""
-        return 2 * self.radius
-
-
-def enclosing_ball(K: Any) -> EnclosingBall:
-    """Return the smallest ball around the rows of a kernel matrix.
-
-    The ball is the solution of LIBSVM's one-class problem with ``Q_ij = K_ij - (K_ii + K_jj) / 2``,
-    half the negative squared distance. On the simplex, this problem has the same minimum as that of
-    the ball, for every kernel.
-
-    Parameters
-    ----------
-    K
-        Kernel matrix, shape (l, l), or an object that gives blocks of it.
-
-    Returns
-    -------
-    The ball, with its radius and the weights of its centre.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If K is not a kernel matrix, or does not fit into memory.
-    SolverError
-        If K is not positive semi-definite, or LIBSVM does not finish.
-
-    Examples
-    --------
-    >>> from span_hpo import Linear, bounds
-    >>> ball = bounds.enclosing_ball(Linear()([[0], [1], [4]]))
-    >>> round(ball.radius, 3), ball.weights.round(3).tolist()
-    (2.0, [0.5, 0.0, 0.5])
-    """
-    blocks: KernelBlocks = as_kernel_blocks(K)
-    if not len(blocks):
-        raise ValueError("`K` must have at least one row, got none.")
-    if not is_held(blocks):
-        raise ValueError(
-            "`K` must be a kernel matrix that fits into memory, got one that does not."
-        )
-    values, diagonal = blocks.block(ALL, ALL), blocks.diagonal()
-    Q = values - (diagonal[:, None] + diagonal) / 2
-    farthest, size = -float(Q.min()), float(np.abs(diagonal).max())
-    if float(Q.max()) > INDEFINITE * size:
-        raise SolverError(
-            "The kernel matrix is not positive semi-definite (a squared distance is "
-            f"{-2 * float(Q.max()):.3g}), so there is no enclosing ball."
-        )
-    if farthest <= np.finfo(float).eps * size:  # all rows are the same
-        return EnclosingBall(0.0, read_only(np.full(len(Q), 1 / len(Q))))
-    Q /= farthest
-    Q += 1.0  # between 0 and 1, which suits LIBSVM's single precision
-    weights = one_class_weights(Q, _BALL_TOLERANCE, DEFAULT_MAX_ITER)
-    used = rows_of(weights)
-    beta = weights[used]
-    inside = values[used[:, None], used]
-    squared = float(beta @ diagonal[used] - beta @ inside @ beta)
-    return EnclosingBall(max(0.0, squared), read_only(weights))
+    return float((np.sum(own * sizes) + np.count_nonzero(counted)) / len(problem))
 
 
 def _is_outside_and_wrong(solution: DualSolution) -> BoolArray:
