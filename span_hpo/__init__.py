@@ -19,7 +19,13 @@ from span_hpo.loo import (
     leave_one_out,
     span_exists,
 )
-from span_hpo.objective import CrossValidation, Evaluation, SpanObjective, ValueAndGradient
+from span_hpo.objective import (
+    CrossValidation,
+    Evaluation,
+    RadiusMargin,
+    SpanObjective,
+    ValueAndGradient,
+)
 from span_hpo.runtime import blas_libraries as _blas_libraries
 from span_hpo.runtime import load_compiled as _load_compiled
 from span_hpo.solver import DualSolution, Problem, solve
@@ -66,6 +72,7 @@ __all__ = [
     "Precomputed",
     "Predictor",
     "Problem",
+    "RadiusMargin",
     "Scaling",
     "ScalingWarning",
     "SigmoidScore",

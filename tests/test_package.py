@@ -76,7 +76,7 @@ LAYOUT = {
         "left_out",
         "methods",
     ],
-    "bounds": ["classical"],
+    "bounds": ["ball", "classical", "radius_margin", "rescaling", "l2_svm", "derivatives"],
     "calibration": [],
     "metrics": ["rows", "functions", "slopes", "metric", "standard_errors"],
     "suspects": ["densities", "wrong_labels"],
@@ -94,6 +94,7 @@ LAYOUT = {
         "derivatives",
         "searched",
         "span_objective",
+        "radius_margin",
         "left_out",
     ],
     "selection": [
@@ -404,6 +405,7 @@ def test_only_the_border_knows_a_solver():
         "sklearn.svm": {
             "solver.libsvm_fit",
             "objective.models",
+            "objective.radius_margin",
             "objective.span_objective",
             "estimators.plain",
             "estimators.loo_svc",

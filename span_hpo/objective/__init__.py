@@ -5,6 +5,7 @@ from span_hpo.objective.description import check_same
 from span_hpo.objective.evaluation import CrossValidation, Evaluation, model_rank
 from span_hpo.objective.left_out import left_out_rows, with_values
 from span_hpo.objective.models import pair_values
+from span_hpo.objective.radius_margin import L2Model, RadiusMargin
 from span_hpo.objective.row_losses import MOST_TRIALS, TrialRows
 from span_hpo.objective.span_objective import SpanObjective
 
@@ -12,6 +13,8 @@ __all__ = [
     "MOST_TRIALS",
     "CrossValidation",
     "Evaluation",
+    "L2Model",
+    "RadiusMargin",
     "SpanObjective",
     "TrialRows",
     "ValueAndGradient",

@@ -26,7 +26,7 @@ from span_hpo.weighting import Weighting, cost_gradient
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ValueAndGradient(Printable):
-    """A leave-one-out loss and its derivatives by the hyperparameters.
+    """A leave-one-out loss, or a bound, and its derivatives by the hyperparameters.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class ValueAndGradient(Printable):
         None if there is no gradient. For a hyperparameter t on a logarithmic scale, the derivative
         by ``ln t`` is t times this number.
     evaluation
-        The evaluation at this point.
+        The evaluation at this point, or None for a bound, which has none.
     reason
         Why there is no gradient, or an empty text if there is one.
 
@@ -52,7 +52,7 @@ class ValueAndGradient(Printable):
 
     loss: float
     gradient: dict[str, float] | None
-    evaluation: Evaluation
+    evaluation: Evaluation | None
     reason: str = ""
 
     def _summary(self) -> tuple[str, dict[str, str]]:
