@@ -28,6 +28,7 @@ from span_hpo.objective import (
 )
 from span_hpo.runtime import blas_libraries as _blas_libraries
 from span_hpo.runtime import load_compiled as _load_compiled
+from span_hpo.search import Minimum, minimize
 from span_hpo.solver import DualSolution, Problem, solve
 from span_hpo.space import Choice, Float, Int
 from span_hpo.weighting import (
@@ -67,6 +68,7 @@ __all__ = [
     "LeaveOneOut",
     "Linear",
     "LooSVC",
+    "Minimum",
     "Polynomial",
     "PowerScore",
     "Precomputed",
@@ -88,6 +90,7 @@ __all__ = [
     "free_squared_spans",
     "leave_one_out",
     "loo_scorer",
+    "minimize",
     "solve",
     "span_exists",
 ]

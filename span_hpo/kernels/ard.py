@@ -81,6 +81,11 @@ class ARD(Kernel):
         settings = self._settings_of(tuple(groups), X)
         return replace(self, gamma=settings, groups=groups)
 
+    @property
+    def alike(self) -> tuple[str, ...]:
+        """Names of the widths that are searched."""
+        return tuple(self.space)
+
     def starts(self, X: Any) -> list[dict[str, Any]]:
         """Return equal widths: one over the number of features, and over the median distance."""
         typical = typical_distance(squared_distances(some_rows(X)))

@@ -86,6 +86,11 @@ class Kernel(ABC):
         """The hyperparameters that are searched."""
         return searched(self._hyperparameters())
 
+    @property
+    def alike(self) -> tuple[str, ...]:
+        """Names of the hyperparameters that have one meaning, such as widths of features."""
+        return ()
+
     def values(self, params: Params) -> dict[str, Any]:
         """Return the checked value of every hyperparameter, whether it is fixed or searched."""
         return {

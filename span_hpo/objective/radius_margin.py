@@ -200,6 +200,10 @@ class RadiusMargin(Searched):
         ordered = {name: gradient[name] for name in self.space if name in gradient}
         return ValueAndGradient(value, ordered, None)
 
+    def share_of_row(self, rows: int | None = None) -> float:
+        """Return 1, because the value of a bound is a number of rows."""
+        return 1.0
+
     def solution(self, params: Params) -> "DualSolution | bounds.L2Solution":
         """Return the fit that the bound judges, an `L2Solution` for "l2".
 

@@ -57,6 +57,25 @@ class Searched(InWords):
         weightings = starts_of(self.weighting, self.data)
         return started(self.space, [{**k, **w} for k in kernels for w in weightings])
 
+    @property
+    def alike(self) -> tuple[str, ...]:
+        """Names of hyperparameters that have one meaning, such as the widths of features.
+
+        Searches by gradients expect their values to differ only where the rows show it.
+        """
+        names: tuple[str, ...] = self.kernel.alike
+        return names
+
+    def share_of_row(self, rows: int | None = None) -> float:
+        """Return what one row adds to the loss if it is as wrong as can be, for a smooth error.
+
+        Parameters
+        ----------
+        rows
+            Number of rows of an evaluation, by default all.
+        """
+        return 1 / (len(self.data) if rows is None else rows)
+
     def budget_rows(self, budgets: Any) -> tuple[int, ...]:
         """Return budgets as numbers of rows.
 
