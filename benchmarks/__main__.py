@@ -34,6 +34,7 @@ BENCHMARKS = {
         "loo_methods",
         "users",
         "drop_in",
+        "ard",
         "thresholds",
         "ensembles",
         "honesty",

@@ -17,6 +17,7 @@ from benchmarks.papers import exact_selection, postal, rivals, weighted
 from benchmarks.peers import calibration, grids, peers
 from benchmarks.robustness import chaos, mutations, one_answer, truth
 from benchmarks.search import (
+    ard,
     cluster,
     drop_in,
     ensembles,
@@ -105,6 +106,7 @@ TABLES = {
         "postal": postal.table,
         "peers": peers.table,
         "grids": grids.table,
+        "ard": ard.table,
         "classes": classes.table,
         "calibration": calibration.table,
     },
