@@ -6,7 +6,6 @@ from sklearn.svm import SVC
 from span_hpo import (
     RBF,
     Problem,
-    SolverError,
     SpanObjective,
     bounds,
     box_squared_spans,
@@ -15,7 +14,8 @@ from span_hpo import (
     span_exists,
 )
 from tests.problems import moons_problem, random_problem, rbf, two_moons
-from tests.truth import lemma_slack
+from tests.programs import squared_radius
+from tests.truth import lemma_slack, refits, span_program
 
 COSTS = {"C_-1": 2.0, "C_1": 0.5}
 ALL = [
@@ -24,6 +24,7 @@ ALL = [
     bounds.opper_winther,
     bounds.xi_alpha,
     bounds.span_bound,
+    bounds.own_span_bound,
 ]
 
 
@@ -33,24 +34,6 @@ def svc_fit(K, y, costs):
     alpha = np.zeros(len(y))
     alpha[svc.support_] = np.abs(svc.dual_coef_[0])
     return alpha, svc.decision_function(K)
-
-
-def ball_by_piqp(K):
-    """Return the squared radius of the smallest ball by an interior-point solver."""
-    unit = np.abs(K).max()
-    solver = piqp.DenseSolver()
-    solver.settings.eps_abs = solver.settings.eps_rel = 1e-10
-    solver.setup(
-        P=np.asfortranarray(2 * K / unit),
-        c=-K.diagonal() / unit,
-        A=np.ones((1, len(K)), order="F"),
-        b=np.ones(1),
-        x_l=np.zeros(len(K)),
-        x_u=np.full(len(K), np.inf),
-    )
-    assert solver.solve() == piqp.PIQP_SOLVED
-    beta = solver.result.x
-    return beta @ K.diagonal() - beta @ K @ beta
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -83,7 +66,7 @@ def test_span_bound_from_its_parts(seed):
     problem, alpha = solution.problem, solution.alpha
     if any(0 < abs(lemma_slack(solution, p)) < 1e-6 * alpha[p] for p in np.flatnonzero(alpha)):
         pytest.skip("whether a span exists is a matter of rounding")
-    D = 2 * np.sqrt(max(0.0, ball_by_piqp(problem.K.values)))
+    D = 2 * np.sqrt(squared_radius(problem.K.values))
     spans = box_squared_spans(solution)
     total, S, sizes = 0.0, 0.0, 0.0
     for p in np.flatnonzero(alpha):
@@ -104,6 +87,54 @@ def test_span_bound_from_its_parts(seed):
     assert bounds.span_bound(solution, diameter=D) == near
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_own_span_bound_from_its_parts(seed):
+    """Each in-bound row counts with its own box span, by a program set up for it alone."""
+    solution = solve(random_problem(seed, largest=25))
+    problem, alpha = solution.problem, solution.alpha
+    if any(0 < abs(lemma_slack(solution, p)) < 1e-6 * alpha[p] for p in np.flatnonzero(alpha)):
+        pytest.skip("whether a span exists is a matter of rounding")
+    D = 2 * np.sqrt(squared_radius(problem.K.values))
+    total, width = np.count_nonzero(problem.costs == 0), 0.0
+    for p in np.flatnonzero(alpha):
+        if solution.in_bound[p] and span_exists(solution)[p]:
+            status, squared = span_program(solution, p, box=True)
+            if status != piqp.PIQP_SOLVED:
+                pytest.skip("the program of the test has not been solved")
+            size = max(D, 1 / np.sqrt(problem.costs[p])) * alpha[p]
+            total += np.sqrt(max(squared, 0.0)) * size
+            width += 3e-5 * np.sqrt(problem.K.diagonal().max()) * size
+        else:
+            total += 1
+    near = pytest.approx(total / len(problem), rel=1e-4, abs=width / len(problem))
+    assert bounds.own_span_bound(solution) == near
+    assert bounds.own_span_bound(solution, diameter=D) == near
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_own_spans_give_the_lower_bound(seed):
+    """The largest span in place of each row's own makes the bound larger, or leaves it."""
+    solution = solve(random_problem(seed))
+    own, largest = bounds.own_span_bound(solution), bounds.span_bound(solution)
+    assert own <= largest * (1 + 1e-6)
+    if (solution.in_bound & span_exists(solution)).sum() < 2:
+        assert own == pytest.approx(largest, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_own_span_bound_holds_for_weighted_fits(seed):
+    """It is above the exact error with costs per row, where every refit has an in-bound row."""
+    solution = solve(moons_problem(30, cost=10.0 ** (seed % 4 - 1), gamma=1.0, seed=seed))
+    assert solution.in_bound.any()
+    found = list(refits(solution.problem))
+    if not all(refit.in_bound.any() for _, refit, _ in found):
+        pytest.skip("the theorem assumes an in-bound row in every refit")
+    exact = np.mean([solution.problem.y[p] * value <= 0 for p, _, value in found])
+    own = bounds.own_span_bound(solution)
+    assert own >= exact
+    assert bounds.span_bound(solution) >= own * (1 - 1e-6)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_bounds_are_bounds_for_equal_costs(seed):
     """With one cost for all rows, what is proven to be a bound is above the exact error."""
@@ -117,6 +148,7 @@ def test_bounds_are_bounds_for_equal_costs(seed):
     assert bounds.support_vectors(solution) >= exact
     assert bounds.xi_alpha(solution) >= exact
     assert bounds.span_bound(solution) >= exact
+    assert bounds.own_span_bound(solution) >= exact
 
 
 def test_three_rows_by_hand():
@@ -132,41 +164,25 @@ def test_three_rows_by_hand():
     assert bounds.enclosing_ball(np.outer(x, x)).diameter == pytest.approx(3.0, rel=1e-6)
     assert bounds.support_vectors(solution) == 1
     assert bounds.span_bound(solution) == pytest.approx((3 * 2.2 + 2) / 3, rel=1e-6)
+    assert bounds.own_span_bound(solution) == pytest.approx((3 * 2.2 + 2) / 3, rel=1e-6)
     # alpha K - y f: 0 - 1, 2.3 - 1, 0.9 + 5.
     assert bounds.jaakkola_haussler(solution) == pytest.approx(2 / 3)
 
 
-@pytest.mark.parametrize(
-    ("points", "squared"),
-    [
-        ([[0.0, 0.0], [6.0, 8.0]], 25.0),
-        ([[0.0, 0.0], [2.0, 0.0], [1.0, np.sqrt(3.0)]], 4 / 3),  # equilateral
-        ([[0.0, 0.0], [4.0, 0.0], [1.0, 0.5]], 4.0),  # obtuse: the longest side decides
-        ([[1.0, 1.0]] * 5, 0.0),
-        ([[7.0, -3.0]], 0.0),
-    ],
-)
-def test_balls_by_hand(points, squared):
-    """The smallest circle around a few points of the plane, wherever the origin is."""
-    for shift in (0.0, 10.0):
-        X = np.array(points) + shift
-        ball = bounds.enclosing_ball(X @ X.T)
-        assert ball.squared_radius == pytest.approx(squared, abs=1e-6)
-        assert ball.diameter == pytest.approx(2 * np.sqrt(squared), abs=2e-3)
-        assert ball.weights.sum() == pytest.approx(1)
+def test_own_spans_by_hand():
+    """A triangle whose corners A = (0, 0) and B = (0, 2) face C = (2, 1/2), so that f = x_1 - 1.
 
-
-@pytest.mark.parametrize("seed", range(60))
-def test_balls_equal_piqp(seed):
-    """The one-class problem has the radius of the quadratic program, for every kernel."""
-    K = random_problem(seed).K.values
-    ball = bounds.enclosing_ball(K)
-    expected = ball_by_piqp(K)
-    assert ball.squared_radius == pytest.approx(expected, rel=1e-6, abs=1e-8 * np.abs(K).max())
-    beta = ball.weights
-    from_centre = K.diagonal() - 2 * K @ beta + beta @ K @ beta
-    # Every row lies in the ball.
-    assert from_centre.max() <= ball.squared_radius * (1 + 1e-4) + 1e-8 * np.abs(K).max()
+    The dual variables are 3/8, 1/8 and 1/2. The box allows only 3/4 A + 1/4 B in place of C, at the
+    distance 2. A and B are replaced by the nearest points of the opposite sides, at 8/5 and
+    8/sqrt(17). The ball is the circumscribed circle with the diameter 5/4 |AC|.
+    """
+    X, y = np.array([[0.0, 0.0], [0.0, 2.0], [2.0, 0.5]]), np.array([-1.0, -1.0, 1.0])
+    solution = solve(Problem(X @ X.T, y, np.full(3, 9.0)))
+    np.testing.assert_allclose(solution.alpha, [0.375, 0.125, 0.5])
+    diameter = 1.25 * np.sqrt(4.25)
+    expected = diameter * (0.375 * 1.6 + 0.125 * 8 / np.sqrt(17) + 0.5 * 2) / 3
+    assert bounds.own_span_bound(solution) == pytest.approx(expected, rel=1e-6)
+    assert bounds.span_bound(solution) == pytest.approx(diameter * 2 / 3, rel=1e-6)
 
 
 def test_rows_outside_the_fit_count_where_they_are_wrong():
@@ -194,16 +210,11 @@ def test_duplicates_have_no_opper_winther_errors():
 def test_wrong_arguments_are_named():
     """Messages tell the argument and what was received."""
     solution = solve(moons_problem(20))
-    with pytest.raises(ValueError, match=r"`diameter`.*-1"):
-        bounds.span_bound(solution, diameter=-1)
+    for bound in (bounds.span_bound, bounds.own_span_bound):
+        with pytest.raises(ValueError, match=r"`diameter`.*-1"):
+            bound(solution, diameter=-1)
     with pytest.raises(ValueError, match=r"`spread`.*nan"):
         bounds.xi_alpha(solution, spread=float("nan"))
-    with pytest.raises(ValueError, match="square kernel matrix"):
-        bounds.enclosing_ball(np.ones((2, 3)))
-    with pytest.raises(ValueError, match="at least one row"):
-        bounds.enclosing_ball(np.ones((0, 0)))
-    with pytest.raises(SolverError, match="not positive semi-definite"):
-        bounds.enclosing_ball(-np.eye(3))
 
 
 def test_kernels_beyond_the_memory_limit():
@@ -214,10 +225,11 @@ def test_kernels_beyond_the_memory_limit():
     for bound in (bounds.support_vectors, bounds.jaakkola_haussler, bounds.opper_winther):
         assert bound(small) == bound(large)
     assert bounds.xi_alpha(small) == bounds.xi_alpha(large)
-    with pytest.raises(ValueError, match="`diameter` must be given"):
-        bounds.span_bound(small)
-    given = bounds.span_bound(small, diameter=2.0)
-    assert given == pytest.approx(bounds.span_bound(large, diameter=2.0), rel=1e-6)
+    for bound in (bounds.span_bound, bounds.own_span_bound):
+        with pytest.raises(ValueError, match="`diameter` must be given"):
+            bound(small)
+        given = bound(small, diameter=2.0)
+        assert given == pytest.approx(bound(large, diameter=2.0), rel=1e-6)
 
 
 def test_the_fit_of_an_objective():
