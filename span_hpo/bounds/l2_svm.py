@@ -155,8 +155,8 @@ def l2_radius_margin(solution: L2Solution, *, ball: EnclosingBall | None = None)
 
     ``R~`` is the radius of the smallest ball around the rows ``(x_i, e_i / sqrt(C_i))``. Four times
     this value bounds the number of leave-one-out errors (eqs. 1.2 and 1.8 of the paper). If an RBF
-    kernel becomes constant, the value approaches ``4 l1 l2 / (l1 + l2)`` for classes of l1 and l2
-    rows with one large cost.
+    kernel becomes constant, the value approaches ``4 l1 l2 (l - 1) / l^2`` for classes of l1 and l2
+    of l rows with one cost.
 
     Parameters
     ----------
