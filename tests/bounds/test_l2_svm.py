@@ -59,7 +59,7 @@ def test_optimality_conditions(seed):
 @pytest.mark.parametrize("distance", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("costs", [(1.0, 1.0), (1e-5, 1e5), (1e-5, 1e-5), (1e6, 3.0)])
 def test_two_rows_in_closed_form(distance, costs):
-    """``alpha = 2 / (d^2 + 1/C_1 + 1/C_2)``, so that the radius-margin bound is 1, half the rows."""
+    """With ``alpha = 2 / (d^2 + 1/C_1 + 1/C_2)``, the radius-margin bound is 1, half the rows."""
     K, inverse = np.array([[0.0, 0.0], [0.0, distance**2]]), 1 / costs[0] + 1 / costs[1]
     fit = bounds.l2_solution(Problem(K, np.array([-1.0, 1.0]), np.array(costs)))
     alpha = 2 / (distance**2 + inverse)
