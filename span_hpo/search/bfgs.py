@@ -163,7 +163,7 @@ class _Search:
         """Return the value and the gradient at a point, or None if that is not finite."""
         self.n_evaluations += 1
         value, gradient = self.function(x.copy())
-        if value < self.best:
+        if math.isfinite(value) and value < self.best:
             self.best, self.best_x = float(value), x
         if gradient is None:
             return float(value), None
