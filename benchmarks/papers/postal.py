@@ -143,8 +143,21 @@ def _digits() -> Split:
 
 
 @functools.lru_cache(maxsize=1)
-def _prepared(dataset: str, subset: int) -> tuple[Split, Split | None]:
-    """Return a subset with the test rows, and one with the other training rows or None."""
+def prepared(dataset: str, subset: int) -> tuple[Split, Split | None]:
+    """Return a subset of the training rows, and what the errors of its fit are measured on.
+
+    Parameters
+    ----------
+    dataset
+        Name of the data set.
+    subset
+        Number of the subset, or of the split.
+
+    Returns
+    -------
+    The subset with the test rows, and for the digits the same with the other training rows as test
+    rows, otherwise None.
+    """
     if dataset != "usps":
         return load(dataset, subset, scaled=False), None
     every = _digits()
@@ -157,7 +170,7 @@ def _prepared(dataset: str, subset: int) -> tuple[Split, Split | None]:
 
 
 def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
-    split, rest = _prepared(point["dataset"], point["subset"])
+    split, rest = prepared(point["dataset"], point["subset"])
     gamma, y = 1 / (2 * point["sigma"] ** 2), split.y_train
     K = KernelCache(RBF(gamma=gamma), split.X_train).matrix({})
     solution = solve(Problem(K, y, np.full(len(y), point["C"])))
