@@ -25,6 +25,7 @@ from benchmarks.harness.markdown import markdown_table
 from benchmarks.harness.runner import Benchmark, Options, rows_with
 from benchmarks.papers import published
 from span_hpo import Problem, bounds, solve
+from span_hpo.kernels import KernelMatrix
 from span_hpo.runtime import FloatArray
 
 VARIED = ("ln_sigma2", "ln_C")
@@ -79,10 +80,10 @@ def _split(dataset: str) -> Split:
 @functools.lru_cache(maxsize=1)
 def _prepared(
     dataset: str, ln_sigma2: float
-) -> tuple[FloatArray, FloatArray, bounds.EnclosingBall]:
+) -> tuple[KernelMatrix, FloatArray, bounds.EnclosingBall]:
     """Return the kernel matrix, the kernel between training and test rows, and the ball."""
     split, gamma = _split(dataset), 0.5 * math.exp(-ln_sigma2)
-    K = rbf_kernel(split.X_train, gamma=gamma)
+    K = KernelMatrix(rbf_kernel(split.X_train, gamma=gamma))
     K_test = rbf_kernel(split.X_train, split.X_test, gamma=gamma)
     return K, K_test, bounds.enclosing_ball(K)
 
@@ -160,6 +161,6 @@ def table() -> str:
                     known = published.LINES[name][svm, varied]
                     printed = known[list(curves).index(column)]
                     cells.append(f"{error:.1f} at {place:g} ({printed[0]:.1f} at {printed[1]:g})")
-                what = "C fixed" if varied == "ln_sigma2" else "σ fixed"
+                what = "C fixed" if varied == "ln_sigma2" else "sigma fixed"
                 lines.append([f"{svm.upper()}, {what}", title, *cells])
     return markdown_table(["SVM", "least", *DATASETS], lines)

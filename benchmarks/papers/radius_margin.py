@@ -150,6 +150,6 @@ def table() -> str:
             ]
         title = f"{name}, {PART:,} rows" if name == "ijcnn1" else name
         lines.append([title, *cells])
-    columns = ["values", "steps", "ln C, ln σ²", "accuracy, %", "seconds"]
+    columns = ["values", "steps", "ln C, ln sigma²", "accuracy, %", "seconds"]
     titles = [f"{svm.upper()}: {column}" for svm in SVMS for column in columns]
     return markdown_table(["data set", *titles], lines)

@@ -85,7 +85,7 @@ def table() -> str:
     lines.append(["test error", f"{place:.3g}", "", ratio, f"{100 * least:.2f}", ""])
     columns = [
         "value",
-        "least at σ",
+        "least at sigma",
         "value there",
         "largest / least",
         "test error there, %",
