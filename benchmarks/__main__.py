@@ -35,6 +35,7 @@ BENCHMARKS = {
         "users",
         "drop_in",
         "ard",
+        "bound_searches",
         "thresholds",
         "ensembles",
         "honesty",

@@ -5,7 +5,14 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness.runner import RESULTS, read_rows, rows_with
-from benchmarks.papers import postal, weighted
+from benchmarks.papers import (
+    bound_contours,
+    bound_lines,
+    postal,
+    radius_margin,
+    rescaling,
+    weighted,
+)
 from span_hpo import Problem, free_squared_spans, solve
 from span_hpo.loo import dual_path
 
@@ -28,6 +35,9 @@ def draw(folder: Path = DOCS) -> None:
         curves_figure(name, folder / f"curves_{name.removeprefix('ida_')}.png")
     ringnorm_figure(folder / "ringnorm.png")
     prediction_figure(folder / "span_prediction.png")
+    rescaling_figure(folder / "rescaling.png")
+    bound_line_figure(folder / "bound_line.png")
+    bound_contours_figure(folder / "bound_contours.png")
 
 
 def path_figure(file: Path) -> None:
@@ -232,5 +242,105 @@ def prediction_figure(file: Path) -> None:
     both[0].set_ylabel("error, %: mean and standard deviation")
     both[0].legend(frameon=False)
     figure.tight_layout()
+    figure.savefig(file, dpi=150)
+    plt.close(figure)
+
+
+def rescaling_figure(file: Path) -> None:
+    """Draw the radius-margin value before and after the rescaling, and the test error."""
+    from matplotlib import pyplot as plt
+    from matplotlib import ticker
+
+    titles = {
+        "radius_margin": "$R^2 / M^2$",
+        "rescaled": "$R^2 / M^2$ after the rescaling",
+        rescaling.TEST: "test error, %",
+    }
+    figure, parts = plt.subplots(1, 3, figsize=(10.4, 3.5))
+    curves = rescaling.curves()
+    for axes, (column, title) in zip(parts, titles.items(), strict=True):
+        x, middle, deviation = np.array(curves[column]).T
+        unit = 100 if column == rescaling.TEST else 1
+        color = _BLACK if column == rescaling.TEST else _BLUE
+        axes.errorbar(
+            x, unit * middle, yerr=unit * deviation, fmt="o-", color=color, ms=4, elinewidth=0.7
+        )
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+        axes.set_xlabel(r"$\sigma$")
+        axes.set_ylim(bottom=0)
+        axes.set_title(title, fontsize=10)
+    figure.tight_layout()
+    figure.savefig(file, dpi=150)
+    plt.close(figure)
+
+
+def bound_line_figure(file: Path) -> None:
+    """Draw two bounds of the L2-SVM and its test error against the width, for image."""
+    from matplotlib import pyplot as plt
+
+    rows = bound_lines.BENCHMARK.rows()
+    own = rows_with(rows, dataset="ida_image", varied="ln_sigma2", svm="l2")
+    lines = {
+        "l2": (r"$\tilde R^2 \|\tilde w\|^2$", _BLUE),
+        "l2_slack": (r"$(R^2 + 0.25/C)\, \|\tilde w\|^2$ (eq. 2.7)", _GREEN),
+    }
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.4, 3.6))
+    for column, (label, color) in lines.items():
+        y = np.array([float(row[column]) for row in own])
+        x = np.array([float(row["x"]) for row in own])
+        left.plot(x, y, color=color, label=label)
+        lowest = int(y.argmin())
+        left.plot(x[lowest], y[lowest], "s", color=color, mec="white", ms=7)
+        error = 100 * float(own[lowest][bound_lines.TEST])
+        right.plot(x[lowest], error, "s", color=color, mec="white", ms=7, zorder=3)
+    errors = [100 * float(row[bound_lines.TEST]) for row in own]
+    right.plot([float(row["x"]) for row in own], errors, color=_BLACK)
+    left.set_yscale("log")
+    left.set_ylabel("bound, in rows")
+    left.legend(frameon=False)
+    right.set_ylim(bottom=0)
+    right.set_ylabel("test error, %")
+    for axes in (left, right):
+        axes.set_xlabel(r"$\ln \sigma^2$")
+    figure.tight_layout()
+    figure.savefig(file, dpi=150)
+    plt.close(figure)
+
+
+def bound_contours_figure(file: Path) -> None:
+    """Draw the contours of both bounds on two data sets, and the paths of the searches."""
+    from matplotlib import pyplot as plt
+
+    rows, searches = bound_contours.BENCHMARK.rows(), radius_margin.BENCHMARK.rows()
+    names = bound_contours.DATASETS
+    figure, grid = plt.subplots(len(names), 2, figsize=(9.4, 7.8), sharex=True, sharey=True)
+    ticks = np.array(bound_contours.GRID)
+    for name, line in zip(names, grid, strict=True):
+        own = rows_with(rows, dataset=name)
+        for svm, axes in zip(("l1", "l2"), line, strict=True):
+            shape = (len(ticks), len(ticks))  # ln sigma^2 by ln C
+            values, errors = (
+                np.array([float(row[column]) for row in own]).reshape(shape)
+                for column in (svm, f"{svm}_error")
+            )
+            # Contours at equal ratios above the minimum, closer to each other near to it.
+            above = np.log(values / values.min())
+            levels = np.array([0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 1, 1.5, 2, 3, 4, 6, 8, 12])
+            shades = axes.contourf(
+                ticks, ticks, 100 * errors, levels=np.arange(0, 61, 5), cmap="Oranges", alpha=0.8
+            )
+            axes.contour(ticks, ticks, above, levels=levels, colors=_GREY, linewidths=0.8)
+            (search,) = rows_with(searches, dataset=name, svm=svm)
+            path = radius_margin.path_of(search)
+            axes.plot(*path.T, "o-", color=_BLUE, ms=4, lw=1.6)
+            axes.plot(*path[-1], "*", color=_BLUE, ms=15, mec="white", clip_on=False, zorder=4)
+            axes.set_title(f"{name.removeprefix('ida_')}: {svm.upper()}-SVM", fontsize=10)
+    for axes in grid[-1]:
+        axes.set_xlabel(r"$\ln C$")
+    for axes in grid[:, 0]:
+        axes.set_ylabel(r"$\ln \sigma^2$")
+    figure.tight_layout()
+    figure.colorbar(shades, ax=grid, label="test error, %", shrink=0.6)
     figure.savefig(file, dpi=150)
     plt.close(figure)

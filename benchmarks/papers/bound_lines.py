@@ -37,8 +37,8 @@ FIXED = {
     ("splice", "l1"): (0.4, 3.4),
     ("ida_waveform", "l1"): (1.4, 3.2),
     ("ida_banana", "l2"): (-0.9, -1.4),
-    ("ida_image", "l2"): (0.44, -0.3),
-    ("splice", "l2"): (0.4, 3.1),
+    ("ida_image", "l2"): (0.44, -0.29),
+    ("splice", "l2"): (6.0, 3.07),
     ("ida_waveform", "l2"): (0.0, 2.7),
 }
 TEST = "test_error"

@@ -49,7 +49,7 @@ from span_hpo.runtime import FloatArray
 from span_hpo.space import Float
 
 NOISE, DRAWN = "banana_noise", "spambase"
-_SPLITS = {  # of each set, at most the number of its official splits
+SPLITS = {  # of each set, at most the number of its official splits
     "splice": 1,
     "ida_image": 3,
     NOISE: 3,
@@ -62,7 +62,7 @@ _SPLITS = {  # of each set, at most the number of its official splits
     "ida_diabetis": 1,
     "ida_thyroid": 1,
 }
-DATASETS = list(_SPLITS)
+DATASETS = list(SPLITS)
 _NOISE_FEATURES = 40
 _DRAWN_ROWS = 1000
 _TRIALS = 150
@@ -204,7 +204,7 @@ def _points(options: Options) -> list[dict[str, Any]]:
     return [
         point
         for name in options.datasets or DATASETS
-        for point in combinations(dataset=[name], split=range(_SPLITS[name]), method=methods)
+        for point in combinations(dataset=[name], split=range(SPLITS[name]), method=methods)
     ]
 
 
