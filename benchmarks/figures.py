@@ -314,7 +314,9 @@ def bound_contours_figure(file: Path) -> None:
 
     rows, searches = bound_contours.BENCHMARK.rows(), radius_margin.BENCHMARK.rows()
     names = bound_contours.DATASETS
-    figure, grid = plt.subplots(len(names), 2, figsize=(9.4, 7.8), sharex=True, sharey=True)
+    figure, grid = plt.subplots(
+        len(names), 2, figsize=(9.4, 7.8), sharex=True, sharey=True, layout="constrained"
+    )
     ticks = np.array(bound_contours.GRID)
     for name, line in zip(names, grid, strict=True):
         own = rows_with(rows, dataset=name)
@@ -340,7 +342,8 @@ def bound_contours_figure(file: Path) -> None:
         axes.set_xlabel(r"$\ln C$")
     for axes in grid[:, 0]:
         axes.set_ylabel(r"$\ln \sigma^2$")
-    figure.tight_layout()
+    grid[0, 0].set_xticks([-10, -5, 0, 5, 10])
+    grid[0, 0].set_yticks([-10, -5, 0, 5, 10])
     figure.colorbar(shades, ax=grid, label="test error, %", shrink=0.6)
     figure.savefig(file, dpi=150)
     plt.close(figure)

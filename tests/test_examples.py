@@ -36,6 +36,7 @@ def test_all_examples_are_tested():
         "pareto",
         "pruning",
         "quickstart",
+        "radius_margin",
         "ray_asha",
         "ray_cluster",  # in test_ray
         "resume",
@@ -62,6 +63,16 @@ def test_bounds(tmp_path):
     assert [row[0] for row in rows] == [0.01, 0.1, 1, 10, 100, 1000]
     for _, exact, _, xi_alpha, span_bound, support_vectors, _ in rows:
         assert exact <= min(xi_alpha, span_bound, support_vectors)
+
+
+def test_radius_margin(tmp_path):
+    """Bounds take fewer evaluations than leave-one-out, and all three models are accurate."""
+    printed = run([ROOT / "examples" / "radius_margin.py"], tmp_path)
+    lines = [line.rsplit(maxsplit=4) for line in printed.splitlines()[1:]]
+    counts = {title.strip(): int(count) for title, count, *_ in lines}
+    assert max(counts["bound of the SVM"], counts["bound of the L2-SVM"]) < 40
+    assert counts["leave-one-out"] == 60
+    assert min(float(accuracy) for *_, accuracy in lines) > 0.93
 
 
 def test_drop_in(tmp_path):
