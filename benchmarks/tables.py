@@ -13,11 +13,21 @@ from benchmarks.cost import (
     search_points,
     speed,
 )
-from benchmarks.papers import exact_selection, postal, rivals, weighted
+from benchmarks.papers import (
+    bound_lines,
+    exact_selection,
+    own_spans,
+    postal,
+    radius_margin,
+    rescaling,
+    rivals,
+    weighted,
+)
 from benchmarks.peers import calibration, grids, peers
 from benchmarks.robustness import chaos, mutations, one_answer, truth
 from benchmarks.search import (
     ard,
+    bound_searches,
     cluster,
     drop_in,
     ensembles,
@@ -89,6 +99,7 @@ TABLES = {
         "honesty time": honesty.time_table,
         "stopping": stopping.table,
     },
+    "docs/bounds.md": {"bound searches": bound_searches.table},
     "docs/search_cv.md": {"drop in": drop_in.table},
     "docs/theory.md": {"one answer": one_answer.table, "truth": truth.table},
     "docs/command_line.md": {"mutations": mutations.table},
@@ -104,6 +115,10 @@ TABLES = {
         "exact selection time": exact_selection.time_table,
         "rivals": rivals.table,
         "postal": postal.table,
+        "rescaling": rescaling.table,
+        "radius margin": radius_margin.table,
+        "bound lines": bound_lines.table,
+        "own spans": own_spans.table,
         "peers": peers.table,
         "grids": grids.table,
         "ard": ard.table,
