@@ -296,12 +296,13 @@ def bound_line_figure(file: Path) -> None:
         right.plot(x[lowest], error, "s", color=color, mec="white", ms=7, zorder=3)
     errors = [100 * float(row[bound_lines.TEST]) for row in own]
     right.plot([float(row["x"]) for row in own], errors, color=_BLACK)
-    left.set_yscale("log")
+    left.set_ylim(bottom=0)
     left.set_ylabel("bound, in rows")
-    left.legend(frameon=False)
+    left.legend(frameon=False, loc="lower left")
     right.set_ylim(bottom=0)
     right.set_ylabel("test error, %")
     for axes in (left, right):
+        axes.set_xticks([-10, -5, 0, 5, 10])
         axes.set_xlabel(r"$\ln \sigma^2$")
     figure.tight_layout()
     figure.savefig(file, dpi=150)

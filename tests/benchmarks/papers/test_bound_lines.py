@@ -38,26 +38,36 @@ def test_lines_are_complete_and_cross_each_other(name, svm, varied):
         assert filled == set(bound_lines.CURVES[svm])
 
 
-def agreements(svm):
-    """Return for every published minimum of a bound whether place and error come out."""
-    found = []
-    for name, one, varied in LINES:
-        if one != svm:
-            continue
-        rows = rows_of("bound_lines.csv", dataset=name, svm=svm, varied=varied)
-        columns = list(bound_lines.CURVES[svm])[1:]
-        for column, printed in zip(columns, published.LINES[name][svm, varied][1:], strict=True):
-            error, place = bound_lines.minimum(rows, column)
-            found.append(abs(error - printed[0]) < 0.25 and abs(place - printed[1]) < 0.15)
-    return found
+@pytest.mark.parametrize(("name", "svm", "varied"), LINES)
+def test_bounds_are_least_at_the_published_places(name, svm, varied):
+    """All 64 minima of bounds are at the printed place, with nearly the printed test error."""
+    rows = rows_of("bound_lines.csv", dataset=name, svm=svm, varied=varied)
+    for column, printed in zip(
+        bound_lines.CURVES[svm], published.LINES[name][svm, varied], strict=True
+    ):
+        error, place = bound_lines.minimum(rows, column)
+        assert error == pytest.approx(printed[0], abs=0.36), column
+        if column != bound_lines.TEST:  # which is the same at several places
+            assert place == printed[1], column
 
 
-@pytest.mark.parametrize(("svm", "count"), [("l1", 40), ("l2", 24)])
-def test_most_published_minima_come_out(svm, count):
-    """Nine of ten minima are at the published place, with the published test error."""
-    found = agreements(svm)
-    assert len(found) == count
-    assert sum(found) >= 0.85 * count
+def test_most_published_errors_come_out_to_the_digit():
+    """Of the 80 printed test errors, 72 are those of the CSV at the same place."""
+    assert sum(map(agreements, LINES)) == 72
+
+
+def agreements(line):
+    """Return the number of minima of a line that have the printed place and test error."""
+    name, svm, varied = line
+    rows = rows_of("bound_lines.csv", dataset=name, svm=svm, varied=varied)
+    return sum(
+        (round(error, 1), place) == (round(printed[0], 1), printed[1])
+        for (error, place), printed in zip(
+            [bound_lines.minimum(rows, column) for column in bound_lines.CURVES[svm]],
+            published.LINES[name][svm, varied],
+            strict=True,
+        )
+    )
 
 
 def test_bounds_of_the_l2_svm_are_ordered():
