@@ -48,9 +48,12 @@ class RadiusMargin(Searched):
         Features, shape (l, d), array or DataFrame; the kernel matrix for ``kernel="precomputed"``.
     y
         Labels, shape (l,), of two classes.
-    kernel, weighting
-        Kernel and rule that gives each row its cost; see `SpanObjective`. The paper searches one
-        width and one cost: ``weighting="uniform"``.
+    kernel
+        Kernel; see `SpanObjective`.
+    weighting
+        Rule that gives each row its cost; see `SpanObjective`. One cost for all rows is searched by
+        default, as in the paper. With a cost per class, "l1" is often least where one class has a
+        tiny cost, and the model then always answers the other class; "l2" is not.
     bound
         "l1" for ``(R^2 + penalty * mean(1 / C_i)) (|w|^2 + 2 sum_i C_i xi_i)``, or "l2" for
         ``R~^2 |w~|^2`` of the L2-SVM; see `bounds.smooth_radius_margin` and
@@ -101,7 +104,7 @@ class RadiusMargin(Searched):
         y: Any,
         *,
         kernel: Any = "rbf",
-        weighting: Weighting | str | None = None,
+        weighting: Weighting | str = "uniform",
         bound: str = "l1",
         penalty: float = 1.0,
         scores: Any = None,

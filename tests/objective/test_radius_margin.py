@@ -105,7 +105,7 @@ def test_the_kink_in_single_costs():
     3.75 times ``R^2``. One cost for both has a derivative there.
     """
     X, y = [[0.0, 0.0], [1.0, 0.5]], [0, 1]
-    single = RadiusMargin(X, y, kernel="linear", penalty=0.0)
+    single = RadiusMargin(X, y, kernel="linear", weighting=ClassCosts(), penalty=0.0)
     at = {"C_0": 0.1, "C_1": 0.1}
     found = single.value_and_gradient(at)
     assert found.gradient is None
@@ -116,16 +116,16 @@ def test_the_kink_in_single_costs():
     left = (found.loss - single({"C_0": 0.1, "C_1": 0.1 - step})) / step
     assert right / R2 == pytest.approx(0.0, abs=1e-5)
     assert left / R2 == pytest.approx(3.75, abs=1e-5)
-    common = RadiusMargin(X, y, kernel="linear", weighting="uniform", penalty=0.0)
+    common = RadiusMargin(X, y, kernel="linear", penalty=0.0)
     assert common.value_and_gradient({"C": 0.1}).gradient["C"] / R2 == pytest.approx(3.75)
-    squared = RadiusMargin(X, y, kernel="linear", bound="l2")
+    squared = RadiusMargin(X, y, kernel="linear", weighting=ClassCosts(), bound="l2")
     assert set(squared.value_and_gradient(at).gradient) == {"C_0", "C_1"}
 
 
 def test_unequal_costs_have_no_kink():
     """Next to the kink, the slope by a cost that binds is that of its side."""
     X, y = [[0.0, 0.0], [1.0, 0.5]], [0, 1]
-    objective = RadiusMargin(X, y, kernel="linear", penalty=0.0)
+    objective = RadiusMargin(X, y, kernel="linear", weighting=ClassCosts(), penalty=0.0)
     found = objective.value_and_gradient({"C_0": 0.1, "C_1": 0.1 + 1e-6})
     assert found.gradient["C_0"] * 4 / 1.25 == pytest.approx(3.75, rel=1e-5)
     assert found.gradient["C_1"] == pytest.approx(0.0, abs=1e-5)
@@ -137,7 +137,7 @@ def test_ugly_data(bound):
     X, _ = two_moons(24)
     X = np.repeat(X, 2, axis=0) * [1e-5, 1e5]
     y = np.where(np.arange(48) < 1, "rare", "many")
-    objective = RadiusMargin(X, y, kernel=ARD(), bound=bound)
+    objective = RadiusMargin(X, y, kernel=ARD(), weighting=ClassCosts(), bound=bound)
     for costs in [(1e-5, 1e5), (1e5, 1e-5), (1e5, 3e5)]:
         params = {"gamma_0": 1e10, "gamma_1": 1e-10, "C_many": costs[0], "C_rare": costs[1]}
         found = objective.value_and_gradient(params)
@@ -147,6 +147,11 @@ def test_ugly_data(bound):
             expected = by_differences(objective, params, name)
             slope = params[name] * found.gradient[name]
             assert slope == pytest.approx(expected, abs=2e-5 * found.loss), name
+
+
+def test_one_cost_is_searched_by_default():
+    """A cost per class would let the minimum of "l1" give up one class."""
+    assert list(RadiusMargin(*moons()).space) == ["gamma", "C"]
 
 
 @pytest.mark.parametrize("bound", KINDS)
@@ -169,7 +174,7 @@ def test_rows_without_cost(bound):
 def test_models_are_those_that_the_bound_judges(bound):
     """The model has the decision values of the fit, and predicts labels of new rows."""
     X, labels = moons(60)
-    objective = RadiusMargin(X, labels, bound=bound)
+    objective = RadiusMargin(X, labels, weighting=ClassCosts(), bound=bound)
     params = {"gamma": 0.8, "C_no": 3.0, "C_yes": 5.0}
     fit, model = objective.solution(params), objective.fit_model(params)
     assert isinstance(model, SVC) == (bound == "l1")
@@ -219,7 +224,7 @@ def test_data_frames_and_sparse_features(bound):
 @pytest.mark.parametrize("bound", KINDS)
 def test_copies_for_other_processes(bound):
     """An objective can be pickled, and gives the same numbers afterwards."""
-    objective = RadiusMargin(*moons(), bound=bound, penalty=0.7)
+    objective = RadiusMargin(*moons(), weighting=ClassCosts(), bound=bound, penalty=0.7)
     copied = pickle.loads(pickle.dumps(objective))
     params = {"gamma": 1.0, "C_no": 1.0, "C_yes": 2.0}
     assert copied(params) == objective(params)
@@ -238,7 +243,7 @@ def test_what_an_objective_says_of_itself():
         RadiusMargin(X, labels, penalty=0.5),
         RadiusMargin(X[1:], labels[1:]),
         RadiusMargin(X, labels, kernel="laplacian"),
-        RadiusMargin(X, labels, weighting="uniform"),
+        RadiusMargin(X, labels, weighting=ClassCosts()),
     ]
     assert all(other.description() != first.description() for other in others)
     assert RadiusMargin(X, labels).description() == first.description()
@@ -271,7 +276,7 @@ def test_wrong_arguments_are_named():
         RadiusMargin(*moons(600), memory_limit=0.5)
     with pytest.raises(ValueError, match="gamma"):
         RadiusMargin(X, labels, kernel=RBF(gamma=Float(0.1, 1.0)), weighting=_Twice())
-    objective = RadiusMargin(X, labels)
+    objective = RadiusMargin(X, labels, weighting=ClassCosts())
     for call in (objective, objective.value_and_gradient, objective.solution, objective.fit_model):
         with pytest.raises(ValueError, match="C_yes"):
             call({"gamma": 1.0, "C_no": 1.0})
