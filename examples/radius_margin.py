@@ -12,16 +12,11 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.4, random_
 scaler = StandardScaler().fit(X_train)
 X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
 
+leave_one_out = SpanObjective(X_train, y_train, weighting="uniform", metric="smooth_error")
 searches = {
-    "bound of the SVM": (RadiusMargin(X_train, y_train, weighting="uniform"), "bfgs-projected"),
-    "bound of the L2-SVM": (
-        RadiusMargin(X_train, y_train, weighting="uniform", bound="l2"),
-        "bfgs-projected",
-    ),
-    "leave-one-out": (
-        SpanObjective(X_train, y_train, weighting="uniform", metric="smooth_error"),
-        "adam",
-    ),
+    "bound of the SVM": (RadiusMargin(X_train, y_train), "bfgs-projected"),
+    "bound of the L2-SVM": (RadiusMargin(X_train, y_train, bound="l2"), "bfgs-projected"),
+    "leave-one-out": (leave_one_out, "adam"),
 }
 print("minimised             evaluations        C     gamma  test accuracy")
 for title, (objective, method) in searches.items():

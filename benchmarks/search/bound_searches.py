@@ -1,14 +1,15 @@
 """Whether a search by gradients should minimise a radius-margin bound or a leave-one-out loss.
 
-All methods search one cost and the widths of an RBF kernel, on the rows and splits of
+All methods search costs and widths of an RBF kernel, on the rows and splits of
 `benchmarks.search.ard`, from the default start of `minimize` and with its default settings.
 
 - "L1 bound": the radius-margin bound of the SVM (eq. 3.3), by "bfgs-projected";
 - "L2 bound": the radius-margin bound of the L2-SVM, by "bfgs-projected";
 - "smooth error": the leave-one-out loss "smooth_error", by "adam".
 
-Each of them is measured with one width for all features and with one for each. `seconds` is CPU
-time on one thread, from the scaled rows to a fitted model.
+Each of them is measured with one width for all features and with one for each, and with one width
+and a cost for each class. `seconds` is CPU time on one thread, from the scaled rows to a fitted
+model.
 """
 
 import time
@@ -23,14 +24,27 @@ from benchmarks.harness.markdown import markdown_table, mean_of
 from benchmarks.harness.runner import Benchmark, Options, rows_with
 from benchmarks.harness.timing import import_once
 from benchmarks.search import ard
-from span_hpo import ARD, RBF, RadiusMargin, SpanObjective, minimize
+from span_hpo import (
+    ARD,
+    RBF,
+    ClassCosts,
+    RadiusMargin,
+    SpanObjective,
+    UniformCost,
+    minimize,
+)
 from span_hpo.runtime import FloatArray
 
 DATASETS = [name for name in ard.DATASETS if name != "a1a"]
 OPTIONS = ("jobs", "quick")
-KERNELS = {"one width": RBF, "widths": ARD}
+# What is searched, as a kernel and a weighting.
+SEARCHED = {
+    "one width": (RBF, UniformCost),
+    "widths": (ARD, UniformCost),
+    "class costs": (RBF, ClassCosts),
+}
 LOSSES = ("L1 bound", "L2 bound", "smooth error")
-METHODS = [f"{loss}, {kernel}" for kernel, loss in product(KERNELS, LOSSES)]
+METHODS = [f"{loss}, {searched}" for searched, loss in product(SEARCHED, LOSSES)]
 _QUICK_DATASETS = ["ida_thyroid"]
 _COLUMNS = ["n_train", "n_features", "evaluations", "test_error", "seconds", "reason"]
 
@@ -46,8 +60,9 @@ def _points(options: Options) -> list[dict[str, Any]]:
 
 
 def _objective(method: str, X: FloatArray, y: FloatArray) -> RadiusMargin | SpanObjective:
-    loss, kernel = method.split(", ")
-    chosen: dict[str, Any] = {"kernel": KERNELS[kernel](), "weighting": "uniform"}
+    loss, searched = method.split(", ")
+    kernel, weighting = SEARCHED[searched]
+    chosen: dict[str, Any] = {"kernel": kernel(), "weighting": weighting()}
     if loss == "smooth error":
         return SpanObjective(X, y, metric="smooth_error", **chosen)
     return RadiusMargin(X, y, bound=loss[:2].lower(), **chosen)
