@@ -163,4 +163,4 @@ def table() -> str:
                     cells.append(f"{error:.1f} at {place:g} ({printed[0]:.1f} at {printed[1]:g})")
                 what = "C fixed" if varied == "ln_sigma2" else "sigma fixed"
                 lines.append([f"{svm.upper()}, {what}", title, *cells])
-    return markdown_table(["SVM", "least", *DATASETS], lines)
+    return markdown_table(["SVM", "what is least", *DATASETS], lines)
