@@ -152,13 +152,15 @@ class RadiusMargin(Searched):
         return bounds.smooth_radius_margin(fit, penalty=self.penalty)
 
     @one_blas_thread
-    def value_and_gradient(self, params: Params) -> ValueAndGradient:
+    def value_and_gradient(self, params: Params, **options: Any) -> ValueAndGradient:
         """Return the value and its derivatives by all hyperparameters that are real numbers.
 
         Parameters
         ----------
         params
             A value for every name in `space`; values may lie outside their ranges.
+        options
+            There are none. Objectives of leave-one-out values have a metric and a number of rows.
 
         Returns
         -------
@@ -170,6 +172,8 @@ class RadiusMargin(Searched):
 
         Raises
         ------
+        TypeError
+            If an option is given.
         ValueError, SolverError
             If a parameter is missing, unknown or not valid, the fit or the ball cannot be computed,
             or the kernel or the weighting has no derivative.
@@ -182,6 +186,11 @@ class RadiusMargin(Searched):
         >>> round(found.loss, 3), round(found.gradient["C"], 3)
         (5.0, -1.0)
         """
+        if options:
+            raise TypeError(
+                f"`options` must be empty for a radius-margin bound, got {sorted(options)}: it has "
+                "no metric, and needs all rows."
+            )
         params = checked_params(self.space, params)
         fit = self._fitted(params)
         if isinstance(fit, bounds.L2Solution):
