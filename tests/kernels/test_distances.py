@@ -8,6 +8,7 @@ from span_hpo.kernels.cache import KernelCache
 from span_hpo.kernels.distances import (
     about_mean,
     check_overflow,
+    close_pairs,
     cross_squared_distances,
     median_squared_distance,
     products,
@@ -15,6 +16,7 @@ from span_hpo.kernels.distances import (
     squared_distances,
     squared_norms,
     typical_distance,
+    weighted_squared_differences,
 )
 
 RNG = np.random.default_rng(0)
@@ -114,3 +116,44 @@ def test_numbers_that_overflow_are_named(wrong):
     matrix[1, 0] = wrong
     with pytest.raises(SolverError, match="The sums overflow: use smaller ones"):
         check_overflow(matrix, "sums", "use smaller ones")
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("at_once", [100_000, 3])
+def test_weighted_squares_are_those_of_plain_loops(monkeypatch, kind, at_once):
+    """Sums over all pairs agree, far from the origin too, in one block or many."""
+    monkeypatch.setattr("span_hpo.kernels.distances._PAIRS_AT_ONCE", at_once)
+    monkeypatch.setattr("span_hpo.kernels.distances._PRODUCT_ENTRIES", at_once)
+    (_, x), (_, z) = rows(kind), rows(kind, 11, seed=1)
+    for shift in (0.0, 1e3):
+        x, z = x + shift, z + shift
+        z[:5] = x[:5] + 1e-6  # rows that nearly agree
+        X, Z = (sparse.csr_array(x), sparse.csr_array(z)) if kind == "sparse" else (x, z)
+        weights = RNG.normal(size=(30, 11))
+        K = np.exp(-cross_squared_distances(X, Z))
+        close = close_pairs(K, squared_norms(X), squared_norms(Z))
+        wanted = [
+            sum(
+                weights[i, j] * (np.longdouble(x[i, k]) - z[j, k]) ** 2
+                for i in range(30)
+                for j in range(11)
+            )
+            for k in range(6)
+        ]
+        found = weighted_squared_differences(weights.copy(), X, Z, close)
+        np.testing.assert_allclose(found, np.array(wanted, dtype=float), rtol=1e-8, atol=1e-8)
+
+
+def test_close_pairs_are_those_whose_distance_loses_digits():
+    """They are all pairs below a millionth of their norms, and no pair that is much farther."""
+    x = RNG.normal(size=(20, 4)) + 1.0
+    z = np.vstack([x[:10] + 1e-5, x[10:] + 0.1])
+    squared = cross_squared_distances(x, z)
+    first, second = close_pairs(np.exp(-squared), squared_norms(x), squared_norms(z))
+    found = np.zeros((20, 20), dtype=bool)
+    found[first, second] = True
+    sums = squared_norms(x)[:, None] + squared_norms(z)
+    np.testing.assert_array_equal(found, squared <= 1e-6 * sums)
+    assert found[:10, :10].diagonal().all()
+    vanished = close_pairs(np.zeros((2, 2)), np.full(2, 1e12), np.full(2, 1e12))
+    assert not len(vanished[0])
