@@ -1,25 +1,34 @@
 """Central differences, with which the tests compare derivatives."""
 
+import itertools
+
 import numpy as np
 
 from span_hpo.solver import PairwiseSolution
 
 
-def central_differences(function, params, names=None, *, step=1e-4, relative=True):
+def central_differences(function, params, names=None, *, steps=(1e-4,)):
     """Return the derivatives of ``function(params)`` by the named parameters.
 
-    Two steps are combined so that the error is of fourth order (Richardson). Steps are relative to
-    the parameters, as in their logarithms, or absolute.
+    A step and its double are combined so that the error is of fourth order (Richardson). Of several
+    steps, in falling order, the two neighbours that agree best decide. Steps are relative to the
+    parameters, as in their logarithms, and absolute for a parameter of 0.
     """
     found = {}
     for name in params if names is None else names:
-        slopes = []
-        for factor in (1.0, 2.0):
-            size = factor * step * (abs(params[name]) if relative and params[name] else 1.0)
-            ends = [function({**params, name: params[name] + sign * size}) for sign in (1, -1)]
-            slopes.append((ends[0] - ends[1]) / (2 * size))
-        found[name] = (4 * slopes[0] - slopes[1]) / 3
+        slopes = [_slope(function, params, name, step) for step in steps]
+        gaps = [abs(one - other) for one, other in itertools.pairwise(slopes)]
+        found[name] = slopes[int(np.argmin(gaps)) + 1] if gaps else slopes[0]
     return found
+
+
+def _slope(function, params, name, step):
+    size = step * (abs(params[name]) or 1.0)
+    near, far = (
+        [function({**params, name: params[name] + sign * factor * size}) for sign in (1, -1)]
+        for factor in (1, 2)
+    )
+    return (8 * (near[0] - near[1]) - (far[0] - far[1])) / (12 * size)
 
 
 def kinds(solution):
@@ -29,11 +38,11 @@ def kinds(solution):
     return np.concatenate(masks).tobytes()
 
 
-def is_smooth_at(objective, params, names=None, *, step=1e-4):
+def is_smooth_at(objective, params, names=None, *, steps=(1e-4,)):
     """Tell whether no row changes its kind over the steps of `central_differences`."""
     here = kinds(objective.solution(params))
     for name in params if names is None else names:
-        size = 2 * step * (abs(params[name]) or 1.0)
+        size = 2 * max(steps) * (abs(params[name]) or 1.0)
         for sign in (1, -1):
             there = {**params, name: params[name] + sign * size}
             if kinds(objective.solution(there)) != here:
@@ -41,13 +50,13 @@ def is_smooth_at(objective, params, names=None, *, step=1e-4):
     return True
 
 
-def differences_of(objective, params, names=None, *, step=1e-4, rows=None):
+def differences_of(objective, params, names=None, *, steps=(1e-4,), rows=None):
     """Return central differences of the loss of an evaluation."""
 
     def loss(there):
         return objective.evaluate(there, rows, certify=False).loss
 
-    return central_differences(loss, params, names, step=step)
+    return central_differences(loss, params, names, steps=steps)
 
 
 def assert_gradients_agree(found, expected, tolerance=2e-5, floor=1e-12):

@@ -7,8 +7,8 @@ from span_hpo.runtime import OneBlasThread
 from tests.differences import central_differences, kinds
 from tests.problems import rbf, two_moons
 
-TOL = 1e-9
-FLOOR = 1e-8  # derivatives below it, for values of size 1, are rounding of the differences
+TOL, STEPS = 1e-9, (1e-3, 2e-4, 4e-5)
+FLOOR = 1e-7  # derivatives below it, for values of size 1, are rounding of the differences
 
 
 def span_values(solution):
@@ -43,7 +43,7 @@ class Moving:
         with OneBlasThread():
             return float(self.weights @ self.values(self.solve(params)))
 
-    def is_smooth(self, step=2e-4):
+    def is_smooth(self, step=2 * STEPS[0]):
         """Tell whether no row changes its kind over the steps."""
         here = kinds(self.solution)
         return all(
@@ -54,7 +54,7 @@ class Moving:
 
     def differences(self):
         """Return the derivatives by the logarithms of the costs and by t."""
-        found = central_differences(self.loss, self.params)
+        found = central_differences(self.loss, self.params, steps=STEPS)
         return np.array([slope * (self.params[name] or 1.0) for name, slope in found.items()])
 
     def derivatives(self, found, step=1e-5):

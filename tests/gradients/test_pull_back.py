@@ -31,7 +31,7 @@ def errors_of_ugly_problems(seeds):
     """Return the errors of the derivatives by costs and by the scale of the kernel."""
     found = {}
     for seed in seeds:
-        problem = random_problem(seed, largest=25)
+        problem = random_problem(seed, largest=18)
         K = problem.K.values
         moving = Moving(lambda t, K=K: np.exp(t) * K, problem.y, problem.costs, seed=seed)
         if moving.solution.n_in_bound >= 2 and moving.is_smooth():
@@ -41,16 +41,16 @@ def errors_of_ugly_problems(seeds):
 
 def test_derivatives_of_ugly_problems():
     """Duplicates, tiny classes, singular matrices and costs over twelve orders of magnitude."""
-    found = errors_of_ugly_problems(range(60))
-    assert len(found) >= 45
+    found = errors_of_ugly_problems(range(30))
+    assert len(found) >= 22
     assert max(found.values()) < 2e-5, found
 
 
 @pytest.mark.slow
 def test_derivatives_of_many_ugly_problems():
     """The same for more than a thousand problems."""
-    found = errors_of_ugly_problems(range(100, 1500))
-    assert len(found) >= 1100
+    found = errors_of_ugly_problems(range(100, 1100))
+    assert len(found) >= 800
     assert max(found.values()) < 2e-5, {seed: e for seed, e in found.items() if e >= 2e-5}
 
 
@@ -138,13 +138,13 @@ def test_the_last_row_of_a_class_has_a_fixed_value():
     """Without it one class is left: its value is -y, so that its weight does not count."""
     X, y = two_moons(14, seed=1)
     y[:] = -1.0
-    y[3] = 1.0
+    y[0] = 1.0
     costs = np.full(14, 2.0)
     V = np.random.default_rng(0).normal(size=X.shape)
     moving = Moving(lambda t: rbf(X + t * V, 1.0), y, costs)
     K = moving.solution.problem.K
     fit = Fit.of(moving.solution, K, np.arange(14))
-    expected = np.where(np.arange(14) == 3, 0.0, moving.weights)
+    expected = np.where(np.arange(14) == 0, 0.0, moving.weights)
     np.testing.assert_array_equal(of_moving_values(fit, moving.weights), expected)
     assert moving.is_smooth()
     assert moving.error(pulled(moving)) < 2e-5
