@@ -126,22 +126,25 @@ def test_weighted_squares_are_those_of_plain_loops(monkeypatch, kind, at_once):
     monkeypatch.setattr("span_hpo.kernels.distances._PRODUCT_ENTRIES", at_once)
     (_, x), (_, z) = rows(kind), rows(kind, 11, seed=1)
     for shift in (0.0, 1e3):
-        x, z = x + shift, z + shift
-        z[:5] = x[:5] + 1e-6  # rows that nearly agree
-        X, Z = (sparse.csr_array(x), sparse.csr_array(z)) if kind == "sparse" else (x, z)
-        weights = RNG.normal(size=(30, 11))
-        K = np.exp(-cross_squared_distances(X, Z))
-        close = close_pairs(K, squared_norms(X), squared_norms(Z))
-        wanted = [
-            sum(
-                weights[i, j] * (np.longdouble(x[i, k]) - z[j, k]) ** 2
-                for i in range(30)
-                for j in range(11)
-            )
-            for k in range(6)
-        ]
-        found = weighted_squared_differences(weights.copy(), X, Z, close)
-        np.testing.assert_allclose(found, np.array(wanted, dtype=float), rtol=1e-8, atol=1e-8)
+        both = np.vstack([x, z]) + shift
+        both[30:35] = both[:5] + 1e-6  # rows that nearly agree
+        features = sparse.csr_array(both) if kind == "sparse" else both
+        norms = squared_norms(both - (0 if kind == "sparse" else both.mean(axis=0)))
+        weights = RNG.normal(size=(41, 41))
+        every, blocks = np.arange(41), []
+        for first, second in ((every[:30], every[30:]), (every[20:], every[:40])):
+            K = np.exp(-cross_squared_distances(both[first], both[second]))
+            close = close_pairs(K, norms[first], norms[second])
+            blocks.append((first, second, weights[np.ix_(first, second)], close))
+        exact = both.astype(np.longdouble)
+        wanted = sum(
+            (np.longdouble(1) * weight[:, :, None] * (exact[first][:, None] - exact[second]) ** 2)
+            .sum(axis=(0, 1))
+            .astype(float)
+            for first, second, weight, _ in blocks
+        )
+        found = weighted_squared_differences(features, blocks)
+        np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-8)
 
 
 def test_close_pairs_are_those_whose_distance_loses_digits():

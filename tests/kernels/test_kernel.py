@@ -132,6 +132,20 @@ def test_kernels_of_users_with_and_without_a_derivative():
         cache.gradient(cache.matrix(params), params, [(every, every, weights)])
 
 
+@pytest.mark.parametrize("wrong", [{}, {"Scale": 1.0}, 2.0])
+def test_derivatives_of_a_kernel_that_are_missing(wrong):
+    """A mapping must hold each searched real number."""
+
+    class Wrong(WithDerivative):
+        def gradient(self, statistic, K, weights, **values):
+            return wrong
+
+    cache, params, every = KernelCache(Wrong(), X), {"scale": 2.0}, np.arange(40)
+    message = r"`gradient` of Wrong must return a mapping with the names \['scale'\], got "
+    with pytest.raises(ValueError, match=message):
+        cache.gradient(cache.matrix(params), params, [(every, every, np.ones((40, 40)))])
+
+
 def test_parts_of_a_statistic():
     """They are those of the given rows and columns, in their order."""
     statistic = RBF().statistic(X)
