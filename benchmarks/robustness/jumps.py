@@ -44,7 +44,7 @@ def table() -> str:
         own = rows if name == "all" else rows_with(rows, dataset=name)
         worst = [max(float(row[f"loss_{eta:g}"]) for row in own) for eta in STRENGTHS]
         changes = sum(int(row["changes"]) for row in own)
-        lines.append([name, changes, *(f"{value:.1e}" for value in worst)])
+        lines.append([name, str(changes), *(f"{value:.1e}" for value in worst)])
     titles = ["problems", "changes", "span-rule", *(f"η = {eta:g}" for eta in STRENGTHS[1:])]
     return markdown_table(titles, lines)
 
