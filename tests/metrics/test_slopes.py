@@ -162,3 +162,16 @@ def test_metrics_of_users_without_a_derivative():
     message = "`gradient` of the metric WithoutWeights must take an argument `weight`"
     with pytest.raises(ValueError, match=message):
         as_metrics(WithoutWeights(), weighted=True)
+
+
+@pytest.mark.parametrize("name", ["log_loss", "brier"])
+def test_slopes_of_values_that_are_nearly_equal(name):
+    """Values at the margin, which differ in their last digits only, still fit a sigmoid."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(40) % 10 == 0, -1.0, 1.0)
+    f = rng.normal(size=40) + 0.7 * y
+    w = np.ones(40)
+    expected = SLOPES[name](y, f, w)
+    for shift, scale in ((1.0, 1e-5), (-1e3, 1e-2)):
+        found = scale * SLOPES[name](y, shift + scale * f, w)
+        np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
