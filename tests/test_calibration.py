@@ -107,3 +107,13 @@ def test_calibrated_probabilities_do_not_depend_on_the_prediction():
     assert found[3, 0] == pytest.approx(np.exp(-81))
     held = class_probabilities([sigmoid], values, (values > 0).astype(int))
     assert found[0, 1] > 0.5 > held[0, 1]
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(1.0, 1e-6), (-1e3, 1e-3), (0.0, 1e-9), (1e-9, 1e6)])
+def test_the_sigmoid_does_not_depend_on_origin_and_unit(shift, scale):
+    """Values that are nearly equal, as at the margin, get the probabilities of others."""
+    y, f, w = labels_and_values(0)
+    expected = platt_sigmoid(y, f, w).probability(f)
+    moved = shift + scale * f
+    found = platt_sigmoid(y, moved, w).probability(moved)
+    np.testing.assert_allclose(found, expected, atol=1e-8)
