@@ -18,6 +18,7 @@ BENCHMARKS = {
     "cost": (
         "speed",
         "evaluation",
+        "gradient_cost",
         "spans",
         "exact",
         "search_points",
@@ -47,7 +48,7 @@ BENCHMARKS = {
     ),
     "papers": ("weighted", "ringnorm", "exact_selection", "rivals", "postal"),
     "peers": ("calibration", "peers", "grids"),
-    "robustness": ("truth", "one_answer", "mutations", "chaos"),
+    "robustness": ("truth", "one_answer", "gradients", "jumps", "mutations", "chaos"),
 }
 
 

@@ -7,6 +7,7 @@ from benchmarks.cost import (
     evaluation,
     exact,
     first_fit,
+    gradient_cost,
     growth,
     large,
     scale,
@@ -15,7 +16,7 @@ from benchmarks.cost import (
 )
 from benchmarks.papers import exact_selection, postal, rivals, weighted
 from benchmarks.peers import calibration, grids, peers
-from benchmarks.robustness import chaos, mutations, one_answer, truth
+from benchmarks.robustness import chaos, gradients, jumps, mutations, one_answer, truth
 from benchmarks.search import (
     ard,
     cluster,
@@ -61,6 +62,7 @@ TABLES = {
     "docs/scale.md": {
         "speed": speed.full_table,
         "random costs": evaluation.table,
+        "gradient cost": gradient_cost.table,
         "exact": exact.table,
         "search points": search_points.table,
         "first fit": first_fit.table,
@@ -90,7 +92,12 @@ TABLES = {
         "stopping": stopping.table,
     },
     "docs/search_cv.md": {"drop in": drop_in.table},
-    "docs/theory.md": {"one answer": one_answer.table, "truth": truth.table},
+    "docs/theory.md": {
+        "one answer": one_answer.table,
+        "jumps": jumps.table,
+        "gradients": gradients.table,
+        "truth": truth.table,
+    },
     "docs/command_line.md": {"mutations": mutations.table},
     "docs/results.md": {
         "weighted": weighted.summary_table,

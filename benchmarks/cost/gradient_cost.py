@@ -49,7 +49,7 @@ def table() -> str:
             ratios = [float(row["ratio"]) for row in own]
             cells.append(f"{median(ratios):.2f} ({max(ratios):.2f})")
         sets = {row["dataset"] for row in rows_with(rows, rows=str(size))}
-        lines.append([size, len(sets), *cells])
+        lines.append([str(size), str(len(sets)), *cells])
     titles = ["rows", "data sets", *(f"{widths:,} widths" for widths in WIDTHS)]
     return markdown_table(titles, lines)
 
@@ -77,7 +77,7 @@ def _points(options: Options) -> list[dict[str, Any]]:
 
 
 def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
-    objective = objective_of(point["dataset"], point["rows"], point["widths"])
+    objective: Any = objective_of(point["dataset"], point["rows"], point["widths"])
     evaluations = 1 if point["place"] == "start" else _EVALUATIONS
     params = minimize(objective, max_evaluations=evaluations).params
     nudged = {

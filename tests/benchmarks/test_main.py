@@ -94,6 +94,8 @@ def test_all_measures_everything_in_order(monkeypatch):
         "postal",
         "peers",
         "truth",
+        "gradients",
+        "jumps",
         "mutations",
     }
     assert (before_last, last) == ("tables", "figures")
