@@ -15,6 +15,7 @@ scale. The error of a gradient is that of its worst component, relative to the l
 """
 
 import itertools
+import math
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -228,7 +229,8 @@ def _measure(point: Mapping[str, Any]) -> dict[str, Any]:
         if gap > _UNCLEAR * largest:
             counts["unclear"] += 1
             continue
-        error = max(abs(slopes[name] - expected[name]) for name in expected) / largest
+        worst = max(abs(slopes[name] - expected[name]) for name in expected)
+        error = worst / largest if largest else math.inf
         fits = _fits(objective.solution(params))
         return {
             "metric": metric,
