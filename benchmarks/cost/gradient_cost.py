@@ -21,14 +21,14 @@ from benchmarks.harness.runner import Benchmark, Options, combinations, rows_wit
 from benchmarks.harness.timing import cpu_milliseconds
 from span_hpo import ARD, SpanObjective, minimize
 
-DATASETS = ["splice", "ida_image", "a1a", "spambase", "mnist_0_8"]
+DATASETS = ["splice", "ida_image", "a1a", "parkinson", "mnist_0_8"]
 WIDTHS = (2, 10, 100, 1000)
 ROWS = {
     "splice": (250, 1000),
     "ida_image": (250, 1000),
     "a1a": (250, 1000),
-    "spambase": (250, 1000, 2000),
-    "mnist_0_8": (250, 1000, 4000),
+    "parkinson": (250, 1000),
+    "mnist_0_8": (250, 1000, 3000),
 }
 PLACES = ("start", "best")
 _EVALUATIONS = 20
