@@ -174,11 +174,10 @@ def weighted_squared_differences(X: Any, blocks: Iterable[WeightedPairs]) -> Flo
     Parameters
     ----------
     X
-        Features, shape (l, d), dense or sparse.
+        Features, shape (l, d), dense with a mean of about 0, or sparse.
     blocks
         Pairs of rows with their weights, which are overwritten.
     """
-    X = about_mean(X)
     squares, total = np.zeros(X.shape[0]), np.zeros(X.shape[1])
     known, Z = np.empty(0, dtype=np.intp), X[:0]
     at_once = max(1, _PRODUCT_ENTRIES // X.shape[1])

@@ -128,8 +128,8 @@ def test_weighted_squares_are_those_of_plain_loops(monkeypatch, kind, at_once):
     for shift in (0.0, 1e3):
         both = np.vstack([x, z]) + shift
         both[30:35] = both[:5] + 1e-6  # rows that nearly agree
-        features = sparse.csr_array(both) if kind == "sparse" else both
-        norms = squared_norms(both - (0 if kind == "sparse" else both.mean(axis=0)))
+        features = sparse.csr_array(both) if kind == "sparse" else about_mean(both)
+        norms = squared_norms(features)
         weights = RNG.normal(size=(41, 41))
         every, blocks = np.arange(41), []
         for first, second in ((every[:30], every[30:]), (every[20:], every[:40])):
