@@ -18,6 +18,7 @@ BENCHMARKS = {
     "cost": (
         "speed",
         "evaluation",
+        "gradient_cost",
         "spans",
         "exact",
         "search_points",
@@ -59,7 +60,7 @@ BENCHMARKS = {
         "bound_contours",
     ),
     "peers": ("calibration", "peers", "grids"),
-    "robustness": ("truth", "one_answer", "mutations", "chaos"),
+    "robustness": ("truth", "one_answer", "gradients", "jumps", "mutations", "chaos"),
 }
 
 

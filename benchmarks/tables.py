@@ -7,6 +7,7 @@ from benchmarks.cost import (
     evaluation,
     exact,
     first_fit,
+    gradient_cost,
     growth,
     large,
     scale,
@@ -24,7 +25,7 @@ from benchmarks.papers import (
     weighted,
 )
 from benchmarks.peers import calibration, grids, peers
-from benchmarks.robustness import chaos, mutations, one_answer, truth
+from benchmarks.robustness import chaos, gradients, jumps, mutations, one_answer, truth
 from benchmarks.search import (
     ard,
     bound_searches,
@@ -71,6 +72,7 @@ TABLES = {
     "docs/scale.md": {
         "speed": speed.full_table,
         "random costs": evaluation.table,
+        "gradient cost": gradient_cost.table,
         "exact": exact.table,
         "search points": search_points.table,
         "first fit": first_fit.table,
@@ -101,7 +103,12 @@ TABLES = {
     },
     "docs/bounds.md": {"bound searches": bound_searches.table},
     "docs/search_cv.md": {"drop in": drop_in.table},
-    "docs/theory.md": {"one answer": one_answer.table, "truth": truth.table},
+    "docs/theory.md": {
+        "one answer": one_answer.table,
+        "jumps": jumps.table,
+        "gradients": gradients.table,
+        "truth": truth.table,
+    },
     "docs/command_line.md": {"mutations": mutations.table},
     "docs/results.md": {
         "weighted": weighted.summary_table,

@@ -1,5 +1,6 @@
 """Class probabilities from decision values, calibrated on leave-one-out values."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,7 +13,9 @@ from span_hpo.solver import n_classes_of, pairs_of, rows_of_pairs
 
 _PLATT_STEPS = 100  # largest number of Newton steps
 _PLATT_GRADIENT = 1e-10  # gradient of the mean cross-entropy that ends the fit, for unit values
+_PLATT_ROUNDING = 4 * float(np.finfo(float).eps)  # relative rounding of the cross-entropy
 _PLATT_STEP = 1e-10  # shortest step of the line search, relative to the Newton step
+_PLATT_EQUAL = 1e-9  # spread of equal values, relative to the largest: they are rounded
 _PLATT_RIDGE = 1e-12  # ridge that keeps the Hessian regular where all values agree
 _TIE = 1e-9  # relative amount by which the predicted class exceeds an equally probable one
 
@@ -62,8 +65,12 @@ def platt_sigmoid(y: FloatArray, f: FloatArray, w: FloatArray) -> PlattSigmoid:
     target = platt_targets(y, w)
     w = w / w.mean()
     n_positive, n_negative = w[y > 0].sum(), w[y <= 0].sum()
-    size = float(np.abs(f).max()) or 1.0
-    design = np.column_stack([f / size, np.ones(len(f))])
+    # About the mean, both columns are independent even if all values are nearly equal.
+    middle = weighted_mean(f, w)
+    size = math.sqrt(weighted_mean((f - middle) ** 2, w))
+    if size <= _PLATT_EQUAL * float(np.abs(f).max()):
+        return PlattSigmoid(slope=0.0, offset=float(logit(weighted_mean(target, w))))
+    design = np.column_stack([(f - middle) / size, np.ones(len(f))])
 
     def cross_entropy(theta: FloatArray) -> float:
         odds = design @ theta
@@ -80,18 +87,19 @@ def platt_sigmoid(y: FloatArray, f: FloatArray, w: FloatArray) -> PlattSigmoid:
         hessian = design.T @ (curvature[:, None] * design) + _PLATT_RIDGE * np.eye(2)
         direction = -np.linalg.solve(hessian, gradient)
         step = 1.0
-        while (reached := cross_entropy(theta + step * direction)) > value:
+        limit = value + _PLATT_ROUNDING * abs(value)
+        while (reached := cross_entropy(theta + step * direction)) > limit:
             step /= 2
             if step < _PLATT_STEP:
                 break  # no step makes progress beyond rounding
-        if reached > value:
+        if reached > limit:
             break
         theta, value = theta + step * direction, reached
     if theta[0] < 0:
         # Values that rank the classes the wrong way round are worth no more than a constant.
-        base_rate = float(w @ target / w.sum())
-        return PlattSigmoid(slope=0.0, offset=float(logit(base_rate)))
-    return PlattSigmoid(slope=float(theta[0]) / size, offset=float(theta[1]))
+        return PlattSigmoid(slope=0.0, offset=float(logit(weighted_mean(target, w))))
+    slope = float(theta[0]) / size
+    return PlattSigmoid(slope=slope, offset=float(theta[1]) - slope * middle)
 
 
 def platt_targets(y: FloatArray, w: FloatArray) -> FloatArray:

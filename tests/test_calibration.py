@@ -107,3 +107,22 @@ def test_calibrated_probabilities_do_not_depend_on_the_prediction():
     assert found[3, 0] == pytest.approx(np.exp(-81))
     held = class_probabilities([sigmoid], values, (values > 0).astype(int))
     assert found[0, 1] > 0.5 > held[0, 1]
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(1.0, 1e-6), (-1e3, 1e-3), (0.0, 1e-9), (1e-9, 1e6)])
+def test_the_sigmoid_does_not_depend_on_origin_and_unit(shift, scale):
+    """Values that are nearly equal, as at the margin, get the probabilities of others."""
+    y, f, w = labels_and_values(0)
+    expected = platt_sigmoid(y, f, w).probability(f)
+    moved = shift + scale * f
+    found = platt_sigmoid(y, moved, w).probability(moved)
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+def test_values_that_differ_by_rounding_are_worth_a_constant():
+    """The sigmoid does not tell rows apart that are all at their margin but for rounding."""
+    y = np.where(np.arange(22) < 3, -1.0, 1.0)
+    f = 1 + 2e-16 * np.random.default_rng(0).integers(-2, 3, size=22)
+    sigmoid = platt_sigmoid(y, f, np.ones(22))
+    assert sigmoid.slope == 0
+    assert sigmoid.probability(f)[0] == pytest.approx((3 / 5 + 19 * 20 / 21) / 22)

@@ -10,9 +10,11 @@ from span_hpo.space import (
     checked_params,
     grid,
     merged_space,
+    names_of,
     points_per_name,
     searched,
     value_of,
+    written,
 )
 
 
@@ -162,3 +164,32 @@ def test_points_of_a_grid(names, at_most, points):
     """A grid has as many values for each name as its largest number of points allows."""
     space = {str(name): Float(0, 1) for name in range(names)}
     assert points_per_name(space, at_most) == points
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        ([0, 1, 10], ["x_0", "x_1", "x_10"]),
+        ([-1.0, 0.5, 2.0], ["x_-1", "x_0.5", "x_2"]),
+        (["age", "net income", "a/b"], ["x_age", "x_net_income", "x_a_b"]),
+        (["größe", "höhe\n"], ["x_größe", "x_höhe_"]),
+        (["a b", "a_b", "c"], ["x_0", "x_1", "x_2"]),
+        ([1, 1.0], ["x_0", "x_1"]),
+        ([], []),
+    ],
+)
+def test_names_hold_labels(labels, names):
+    """Names are the labels in characters that files can hold, and numbers if two would be equal."""
+    assert list(names_of("x_", labels)) == names
+
+
+def test_labels_as_text():
+    """Whole numbers have no point, and everything else is written as it is."""
+    assert [written(label) for label in (3, 3.0, -1.0, 0.5, True, "3.0")] == [
+        "3",
+        "3",
+        "-1",
+        "0.5",
+        "True",
+        "3.0",
+    ]

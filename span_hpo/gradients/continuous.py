@@ -30,7 +30,7 @@ from span_hpo.gradients.derivatives import Derivatives, NoGradientError
 from span_hpo.gradients.pull_back import (
     LEAST_IN_BOUND,
     Fit,
-    block_of_bounded,
+    block_of_spans,
     of_moving_values,
     through_solution,
     without_spans,
@@ -120,8 +120,7 @@ def continuous_derivatives(
     by_alpha[in_bound] += by_penalty * eta * (1 / room**2 - 1 / a**2)
     by_cost = np.zeros(len(rows))
     by_cost[in_bound] -= by_penalty * eta / room**2
-    block = block_of_bounded(penalised.weights, by_span[bounded])
-    block[: len(in_bound)] += penalised.A @ (scaled[:, None] * penalised.A)
+    block = block_of_spans(penalised.A, scaled, penalised.weights, by_span[bounded])
     of_base, of_costs = _through_shares(fit, in_bound, by_alpha[in_bound])
     by_cost[in_bound] += of_costs
     found = through_solution(fit, by_value, of_base, (y * by_alpha)[bounded])

@@ -4,6 +4,8 @@ They have a form that takes little memory. With factors h of the rows, ``beta = 
 block Q of support vectors, the derivative in the direction dK of the kernel matrix is
 
     dL = h' dK beta + sum_{i in SV, j in I} Q_ij dK_ij + sum_{p in B} s_p dK_pp
+
+Because dK is symmetric, each pair of support vectors is needed once only.
 """
 
 from collections.abc import Iterator
@@ -37,7 +39,8 @@ class Derivatives:
     inner, bounded
         Indices of n in-bound rows, and of the m bounded rows.
     block
-        ``Q``, shape (n + m, n), of these in-bound and bounded rows with these in-bound rows.
+        ``Q``, shape (n + m, n), of these in-bound and bounded rows with these in-bound rows; 0
+        above the diagonal.
     own
         Factors ``s`` of the kernel values of the bounded rows with themselves, shape (m,).
     keeps_rank
@@ -55,22 +58,34 @@ class Derivatives:
     keeps_rank: bool
 
     def blocks(self) -> Iterator[WeightBlock]:
-        """Yield the weights of kernel values: rows, columns and a weight for each pair of them."""
-        n, others = len(self.inner), self.beta != 0
+        """Yield the weights of kernel values: rows, columns and a weight for each pair of them.
+
+        First come rows that are no support vectors, each with all support vectors. Then follow the
+        support vectors, each with those before it, so that the columns are fewer and fewer.
+        """
+        others = self.beta != 0
         others[self.inner] = False
         others[self.bounded] = False
-        columns = np.concatenate([self.inner, self.bounded, rows_of(others)])
-        place = np.full(len(self.beta), -1)
-        place[columns[: len(self.block)]] = np.arange(len(self.block))
-        rows = rows_of((self.factors != 0) | (place >= 0))
-        beta = self.beta[columns]
-        at_once = max(_LEAST_ROWS, _WEIGHTS_AT_ONCE // max(1, len(columns)))
+        support = np.concatenate([self.inner, self.bounded, rows_of(others)])
+        is_other = self.factors != 0
+        is_other[support] = False
+        rows, beta = rows_of(is_other), self.beta[support]
+        at_once = max(_LEAST_ROWS, _WEIGHTS_AT_ONCE // max(1, len(support)))
         for start in range(0, len(rows), at_once):
             part = rows[start : start + at_once]
-            weights = self.factors[part, None] * beta
-            of_support = rows_of(place[part] >= 0)
-            number = place[part[of_support]]
-            weights[of_support, :n] += self.block[number]
-            is_bounded = number >= n
-            weights[of_support[is_bounded], number[is_bounded]] += self.own[number[is_bounded] - n]
-            yield part, columns, weights
+            yield part, support, self.factors[part, None] * beta
+        for start in reversed(range(0, len(support), at_once)):
+            end = min(start + at_once, len(support))
+            yield support[start:end], support[:end], self._of_support(support, start, end)
+
+    def _of_support(self, support: IndexArray, start: int, end: int) -> FloatArray:
+        """Return the weights of some support vectors with themselves and all before them."""
+        part, columns = support[start:end], support[:end]
+        weights = self.factors[part, None] * self.beta[columns]
+        before = columns[:start]
+        weights[:, :start] += self.beta[part, None] * self.factors[before]
+        of_spans, n = self.block[start:end, :end], len(self.inner)
+        weights[: len(of_spans), : of_spans.shape[1]] += of_spans
+        bounded = np.arange(max(start, n), min(end, len(self.block)))
+        weights[bounded - start, bounded] += self.own[bounded - n]
+        return weights

@@ -34,6 +34,7 @@ not matter which of the optimal dual variables are reported.
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import blas
 
 from span_hpo.gradients.derivatives import Derivatives, NoGradientError
 from span_hpo.kernels import KernelBlocks, first_equal_rows, kernel_times
@@ -137,13 +138,12 @@ def pulled_back(
     by_value = of_moving_values(fit, by_value)
     by_span = -by_value * fit.everywhere(solution.problem.y * solution.alpha)
     weights = fit.gram.affine_weights(fit.kernel_of_bounded)
-    block = block_of_bounded(weights, by_span[fit.bounded])
-    n, base = len(fit.base), fit.base
-    if n > 1:
-        needed = spans[base] > 0  # the span of a row that is a combination of others stays 0
-        A = fit.gram.precision()
-        diagonal = np.where(needed, A.diagonal(), 1.0)
-        block[:n] += A @ (np.where(needed, by_span[base] / diagonal**2, 0.0)[:, None] * A)
+    base = fit.base
+    A = fit.gram.precision() if len(base) > 1 else np.zeros((1, 1))
+    needed = spans[base] > 0  # the span of a row that is a combination of others stays 0
+    diagonal = np.where(needed, A.diagonal(), 1.0)
+    scaled = np.where(needed, by_span[base] / diagonal**2, 0.0)
+    block = block_of_spans(A, scaled, weights, by_span[fit.bounded])
     by_beta = -by_value * spans
     found = through_solution(fit, by_value, by_beta[base], by_beta[fit.bounded])
     return replace(found, block=block, inner=base, own=by_span[fit.bounded])
@@ -171,19 +171,38 @@ def of_moving_values(fit: Fit, by_value: FloatArray) -> FloatArray:
     return moving
 
 
-def block_of_bounded(weights: FloatArray, by_span: FloatArray) -> FloatArray:
-    """Return the part of Q that comes from the spans of m bounded rows, shape (n + m, n).
+def block_of_spans(
+    A: FloatArray, scaled: FloatArray, weights: FloatArray, by_bounded: FloatArray
+) -> FloatArray:
+    """Return the weights ``Q`` of kernel values that come from spans, shape (n + m, n).
+
+    Because kernel matrices are symmetric, each pair of in-bound rows has its weight below the
+    diagonal, and 0 above it. This takes half of the operations.
 
     Parameters
     ----------
+    A
+        The matrix ``A`` of n in-bound rows, shape (n, n).
+    scaled
+        Derivative of the loss by the squared span of each in-bound row over ``A_pp^2``, shape (n,).
     weights
-        Weights ``lambda`` of n in-bound rows in the point closest to each bounded row, shape
+        Weights ``lambda`` of the in-bound rows in the point closest to each bounded row, shape
         (n, m).
-    by_span
+    by_bounded
         Derivative of the loss by the squared span of each bounded row, shape (m,).
     """
-    scaled = weights * by_span
-    return np.vstack([scaled @ weights.T, -2 * scaled.T])
+    n, m = weights.shape
+    block = np.zeros((n + m, n))
+    np.multiply(weights.T, -2 * by_bounded[:, None], out=block[n:])
+    triangle = block[:n].T  # in Fortran order, so that BLAS can add to it
+    for rows, factors in ((A, scaled), (weights.T, by_bounded)):
+        for sign in (1.0, -1.0):
+            chosen = rows_of(sign * factors > 0)
+            if len(chosen):
+                part = rows[chosen] * np.sqrt(np.abs(factors[chosen]))[:, None]
+                blas.dsyrk(2 * sign, part.T, beta=1.0, c=triangle, overwrite_c=1)
+    block[:n].reshape(-1)[:: n + 1] /= 2
+    return block
 
 
 def through_solution(

@@ -13,7 +13,7 @@ from span_hpo.kernels.blocks import (
     kernel_times,
     largest_entry,
 )
-from span_hpo.kernels.cache import KernelCache, KernelMemory, WeightBlock, default_memory_limit
+from span_hpo.kernels.cache import KernelCache, KernelMemory, default_memory_limit
 from span_hpo.kernels.distances import cross_squared_distances, median_squared_distance
 from span_hpo.kernels.functions import (
     RBF,
@@ -24,7 +24,7 @@ from span_hpo.kernels.functions import (
     Polynomial,
     Precomputed,
 )
-from span_hpo.kernels.kernel import Kernel
+from span_hpo.kernels.kernel import Kernel, WeightBlock
 from span_hpo.kernels.names import KERNELS, LIBSVM_KERNELS, as_kernel
 
 __all__ = [

@@ -1,7 +1,8 @@
 """A Gaussian kernel with a width of its own for each feature or group of features."""
 
 import functools
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -9,7 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from span_hpo.data import as_features
+from span_hpo.kernels.blocks import KernelBlocks
 from span_hpo.kernels.distances import (
+    WeightedPairs,
     about_mean,
     close_pairs,
     cross_squared_distances,
@@ -20,7 +23,7 @@ from span_hpo.kernels.distances import (
     weighted_squared_differences,
 )
 from span_hpo.kernels.functions import relative_to
-from span_hpo.kernels.kernel import Kernel
+from span_hpo.kernels.kernel import Kernel, WeightBlock
 from span_hpo.kernels.row_pairs import RowPairs
 from span_hpo.runtime import FloatArray, IndexArray, plain, real
 from span_hpo.space import Float, as_dimension, names_of
@@ -136,13 +139,24 @@ class ARD(Kernel):
     ) -> dict[str, float]:
         """Return ``-sum_ij weights_ij K_ij sum_{k in group} (x_ik - z_jk)^2`` for each group."""
         X, Z = statistic.sides
-        widths = self.widths(values)
-        roots = np.sqrt(widths)
-        norms = squared_norms(_scaled(X, roots)), squared_norms(_scaled(Z, roots))
-        close = close_pairs(K, *norms)
-        of_columns = weighted_squared_differences(weights * K, X, Z, close)
-        groups = self._bound_groups()
-        return {name: -float(of_columns[list(own)].sum()) for name, own in groups.items()}
+        both = sparse.vstack([X, Z], "csr") if sparse.issparse(X) else np.vstack([X, Z])
+        rows = np.arange(both.shape[0])
+        block = rows[: X.shape[0]], rows[X.shape[0] :], K, weights.copy()
+        return self._total(both, [block], values)
+
+    def total_gradient(
+        self,
+        X: Any,
+        statistic: RowPairs | None,
+        K: KernelBlocks,
+        blocks: Iterable[WeightBlock],
+        **values: Any,
+    ) -> dict[str, float]:
+        """Return the sum of `gradient` over blocks, in which work for single rows is shared."""
+        with_values = (
+            (rows, columns, K.block(rows, columns), weights) for rows, columns, weights in blocks
+        )
+        return self._total(X, with_values, values)
 
     def svc_arguments(self, **values: Any) -> dict[str, Any]:
         """Return the arguments that give scikit-learn's ``SVC`` this kernel."""
@@ -155,10 +169,32 @@ class ARD(Kernel):
     def widths(self, values: Mapping[str, Any]) -> FloatArray:
         """Return the gamma of each column, shape (d,), from the values of all hyperparameters."""
         groups = self._bound_groups()
-        widths = np.empty(sum(map(len, groups.values())))
-        for name, own in groups.items():
-            widths[list(own)] = values[name]
+        columns, sizes = _order_of(groups)
+        widths = np.empty(len(columns))
+        widths[columns] = np.repeat([float(values[name]) for name in groups], sizes)
         return widths
+
+    def _total(
+        self,
+        X: Any,
+        blocks: Iterable[tuple[IndexArray, IndexArray, FloatArray, FloatArray]],
+        values: Mapping[str, Any],
+    ) -> dict[str, float]:
+        """Return the derivatives from rows, columns, kernel values and weights, block by block."""
+        X = about_mean(X)
+        norms = squared_norms(_scaled(X, np.sqrt(self.widths(values))))
+
+        def weighted() -> Iterator[WeightedPairs]:
+            for rows, columns, K, weights in blocks:
+                close = close_pairs(K, norms[rows], norms[columns])
+                weights *= K
+                yield WeightedPairs(rows, columns, weights, close)
+
+        of_columns = weighted_squared_differences(X, weighted())
+        groups = self._bound_groups()
+        columns, sizes = _order_of(groups)
+        sums = np.add.reduceat(of_columns[columns], np.cumsum(sizes) - sizes)
+        return dict(zip(groups, (-sums).tolist(), strict=True))
 
     def _hyperparameters(self) -> dict[str, Any]:
         return dict(zip(self._bound_groups(), self.gamma, strict=True))
@@ -230,6 +266,12 @@ class ARD(Kernel):
             if as_dimension(setting) is None:
                 self.check(name, setting)
         return settings
+
+
+def _order_of(groups: Mapping[str, tuple[int, ...]]) -> tuple[IndexArray, IndexArray]:
+    """Return the columns of all groups one after the other, and the size of each group."""
+    columns = np.fromiter(itertools.chain.from_iterable(groups.values()), dtype=np.intp)
+    return columns, np.fromiter(map(len, groups.values()), dtype=np.intp)
 
 
 def ard_kernel(X: Any, Z: Any, widths: Sequence[float]) -> FloatArray:

@@ -4,21 +4,18 @@ import functools
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from span_hpo.kernels.blocks import KernelBlocks, KernelFeatures, KernelMatrix, Rows
 from span_hpo.kernels.functions import Precomputed
-from span_hpo.kernels.kernel import Kernel
+from span_hpo.kernels.kernel import Kernel, WeightBlock
 from span_hpo.runtime import FloatArray, IndexArray, Memo, key_of
 from span_hpo.space import Float, Params
 
 _AT_PEAK = 3.0  # memory at the peak relative to the matrices: copies and factors of their blocks
 _UNKNOWN_MEMORY = 2000.0  # memory limit in megabytes if the system does not report its memory
-
-# Rows, columns, and a weight for each pair of them.
-WeightBlock: TypeAlias = tuple[IndexArray, IndexArray, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,31 +153,24 @@ class KernelCache:
         K, params, rows
             The matrix that `matrix` has returned for these hyperparameters and rows.
         blocks
-            Weights ``w``, block by block; indices count the rows of K.
+            Weights ``w``, block by block, which may be overwritten; indices count the rows of K.
 
         Raises
         ------
         ValueError
-            If the kernel has no derivative.
+            If the kernel has no derivative by one of these hyperparameters.
         """
         names = [name for name, part in self.kernel.space.items() if isinstance(part, Float)]
-        total = dict.fromkeys(names, 0.0)
         if not names:
-            return total
+            return {}
+        if isinstance(K, FeatureKernel):
+            X, statistic = K.X, None
+        else:
+            X = self.X if rows is None else self.X[rows]
+            statistic = self._statistic_of(rows)
         values = self.kernel.values(params)
-        X = self.X if rows is None else self.X[rows]
-        statistic = None if isinstance(K, FeatureKernel) else self._statistic_of(rows)
-        for first, second, weights in blocks:
-            if statistic is None:
-                part = self.kernel.cross_statistic(X[first], X[second])
-                of_block = self.kernel.finite_matrix(part, **values)
-            else:
-                part = self.kernel.part(statistic, first, second)
-                of_block = K.block(first, second)
-            found = self.kernel.gradient(part, of_block, weights, **values)
-            for name in names:
-                total[name] += float(found[name])
-        return total
+        found = self.kernel.total_gradient(X, statistic, K, blocks, **values)
+        return {name: float(found.get(name, 0.0)) for name in names}
 
     def _statistic_of(self, rows: IndexArray | None) -> Any:
         """Return the statistic of all rows, or of the given rows in their order."""

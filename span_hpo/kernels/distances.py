@@ -1,7 +1,7 @@
 """Distances and inner products of rows, from which kernels are computed."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -15,6 +15,25 @@ _ROWS_AT_ONCE = 1000  # rows whose products with all rows are formed together
 _CACHED_ENTRIES = 50_000  # distances that stay in the processor's cache while they are computed
 _PRODUCT_ENTRIES = 8_000_000  # entries of a product with features that are formed at once
 _MEDIAN_ROWS = 2000  # largest number of rows from which a median distance is computed
+
+
+class WeightedPairs(NamedTuple):
+    """Pairs of rows with a weight each.
+
+    Attributes
+    ----------
+    rows, columns
+        Indices of l rows and of m others.
+    weights
+        Weights of all pairs, shape (l, m).
+    close
+        Positions in `weights` of the pairs of close rows; see `close_pairs`.
+    """
+
+    rows: IndexArray
+    columns: IndexArray
+    weights: FloatArray
+    close: tuple[IndexArray, IndexArray]
 
 
 def check_overflow(matrix: FloatArray, what: str, remedy: str) -> None:
@@ -63,7 +82,7 @@ def _from_differences(
     X: Any, Z: Any, close: BoolArray
 ) -> Iterator[tuple[IndexArray, IndexArray, FloatArray]]:
     """Yield pairs of close rows with their squared distances, many pairs at a time."""
-    first, second = np.nonzero(close)
+    first, second = _positions(close)
     for start in range(0, len(first), _PAIRS_AT_ONCE):
         i, j = first[start : start + _PAIRS_AT_ONCE], second[start : start + _PAIRS_AT_ONCE]
         yield i, j, squared_norms(X[i] - Z[j])
@@ -133,50 +152,59 @@ def close_pairs(
         ``|x_i|^2`` and ``|z_j|^2``, shapes (l,) and (m,).
     """
     farthest = _CANCELLED * (norms.max(initial=0.0) + other_norms.max(initial=0.0))
-    first, second = np.nonzero(np.exp(-farthest) <= K)
+    first, second = _positions(np.exp(-farthest) <= K)
     limits = np.exp(-_CANCELLED * (norms[first] + other_norms[second]))
     # Rows whose kernel value is 0 are far apart, and their weight is 0 as well.
     close = (K[first, second] >= limits) & (K[first, second] > 0)
     return first[close], second[close]
 
 
-def weighted_squared_differences(
-    weights: FloatArray, X: Any, Z: Any, close: tuple[IndexArray, IndexArray]
-) -> FloatArray:
-    """Return ``sum_ij w_ij (x_ik - z_jk)^2`` for each column k, shape (d,).
+def _positions(mask: BoolArray) -> tuple[IndexArray, IndexArray]:
+    """Return rows and columns of the marked entries, which is fast if there are few."""
+    rows, columns = np.divmod(np.flatnonzero(mask), mask.shape[1])
+    return rows, columns
+
+
+def weighted_squared_differences(X: Any, blocks: Iterable[WeightedPairs]) -> FloatArray:
+    """Return ``sum_ij w_ij (x_ik - x_jk)^2`` for each column k, shape (d,).
 
     Squares are expanded, ``x^2 + z^2 - 2 x z``, except for close rows, whose digits would cancel.
+    All squares of one row are counted at the end.
 
     Parameters
     ----------
-    weights
-        Weights ``w``, shape (l, m), which are overwritten.
-    X, Z
-        Features, shapes (l, d) and (m, d), dense or sparse.
-    close
-        Pairs of close rows.
+    X
+        Features, shape (l, d), dense with a mean of about 0, or sparse.
+    blocks
+        Pairs of rows with their weights, which are overwritten.
     """
-    total = np.zeros(X.shape[1])
-    of_close = weights[close]
-    counting = rows_of(of_close)
-    for start in range(0, len(counting), _PAIRS_AT_ONCE):
-        some = counting[start : start + _PAIRS_AT_ONCE]
-        i, j = close[0][some], close[1][some]
-        total += _of_squares(X[i] - Z[j], of_close[some])
-    weights[close] = 0.0
-    if not issparse(X):
-        middle = Z.mean(axis=0)
-        X, Z = X - middle, Z - middle
-    total += _of_squares(X, weights.sum(axis=1)) + _of_squares(Z, weights.sum(axis=0))
+    squares, total = np.zeros(X.shape[0]), np.zeros(X.shape[1])
+    known, Z = np.empty(0, dtype=np.intp), X[:0]
     at_once = max(1, _PRODUCT_ENTRIES // X.shape[1])
-    for start in range(0, len(weights), at_once):
-        rows = slice(start, start + at_once)
-        products = weights[rows] @ Z
-        if issparse(X):
-            total -= 2 * np.asarray(X[rows].multiply(products).sum(axis=0)).ravel()
-        else:
-            total -= 2 * np.einsum("ij,ij->j", X[rows], products)
-    return total
+    for rows, columns, weights, (first, second) in blocks:
+        if not np.array_equal(columns, known[: len(columns)]):
+            known, Z = columns, X[columns]
+        of_close = weights[first, second]
+        counting = rows_of(of_close)
+        for start in range(0, len(counting), _PAIRS_AT_ONCE):
+            some = counting[start : start + _PAIRS_AT_ONCE]
+            differences = X[rows[first[some]]] - X[columns[second[some]]]
+            total += _of_squares(differences, of_close[some])
+        weights[first, second] = 0.0
+        squares += np.bincount(rows, weights.sum(axis=1), len(squares))
+        squares += np.bincount(columns, weights.sum(axis=0), len(squares))
+        for start in range(0, len(rows), at_once):
+            part = slice(start, start + at_once)
+            total -= 2 * _of_products(X[rows[part]], weights[part] @ Z[: len(columns)])
+    return total + _of_squares(X, squares)
+
+
+def _of_products(X: Any, products: FloatArray) -> FloatArray:
+    """Return ``sum_i x_ik p_ik`` for each column k."""
+    if issparse(X):
+        return np.asarray(X.multiply(products).sum(axis=0)).ravel()
+    found: FloatArray = np.einsum("ij,ij->j", X, products)
+    return found
 
 
 def _of_squares(X: Any, weights: FloatArray) -> FloatArray:

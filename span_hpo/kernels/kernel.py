@@ -6,19 +6,24 @@ statistic to the kernel matrix, and is repeated only when a kernel parameter cha
 trial cheaper than a fit on the features.
 """
 
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from span_hpo.data import as_features
+from span_hpo.kernels.blocks import KernelBlocks
 from span_hpo.kernels.distances import check_overflow
 from span_hpo.runtime import FloatArray, IndexArray, make_plain, real
-from span_hpo.space import Params, Space, as_dimension, searched, value_of
+from span_hpo.space import Float, Params, Space, as_dimension, searched, value_of
 
 _DIAGONAL_ROWS = 500  # rows whose diagonal kernel values are computed together
+
+# Rows, columns, and a weight for each pair of them.
+WeightBlock: TypeAlias = tuple[IndexArray, IndexArray, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ class Kernel(ABC):
         """Return the names of the hyperparameters."""
         return tuple(own.name for own in fields(cls))
 
-    @property
+    @functools.cached_property
     def space(self) -> Space:
         """The hyperparameters that are searched."""
         return searched(self._hyperparameters())
@@ -192,6 +197,52 @@ class Kernel(ABC):
             f"`kernel` must have a derivative, which {type(self).__name__} has not: give it a "
             "method `gradient`, or search by Optuna."
         )
+
+    def total_gradient(
+        self,
+        X: Any,
+        statistic: Any,
+        K: KernelBlocks,
+        blocks: Iterable[WeightBlock],
+        **values: Any,
+    ) -> Mapping[str, float]:
+        """Return the sum of `gradient` over blocks of weights.
+
+        Parameters
+        ----------
+        X
+            Features of the rows of K.
+        statistic
+            Their statistic, or None if it does not fit into memory.
+        K
+            Kernel matrix.
+        blocks
+            Rows, columns and weights, which may be overwritten.
+        **values
+            Values of all hyperparameters.
+
+        Raises
+        ------
+        ValueError
+            If the kernel has no derivative by one of the searched real hyperparameters.
+        """
+        names = [name for name, part in self.space.items() if isinstance(part, Float)]
+        total: dict[str, float] = {}
+        for rows, columns, weights in blocks:
+            if statistic is None:
+                part = self.cross_statistic(X[rows], X[columns])
+                of_block = self.finite_matrix(part, **values)
+            else:
+                part, of_block = self.part(statistic, rows, columns), K.block(rows, columns)
+            found = self.gradient(part, of_block, weights, **values)
+            if not isinstance(found, Mapping) or not set(names) <= set(found):
+                raise ValueError(
+                    f"`gradient` of {type(self).__name__} must return a mapping with the names "
+                    f"{names}, got {found!r}."
+                )
+            for name, slope in found.items():
+                total[name] = total.get(name, 0.0) + float(slope)
+        return total
 
     @abstractmethod
     def svc_arguments(self, **values: Any) -> dict[str, Any]:

@@ -185,18 +185,32 @@ class Metric:
         if self.slopes is None:
             raise self.without_derivative()
         if self.own or decision_values.ndim == 1:
-            found = np.asarray(self.slopes(y, decision_values, weight), dtype=np.float64)
-            if found.shape != decision_values.shape or not np.isfinite(found).all():
-                raise ValueError(
-                    f"`gradient` of the metric {self.name} must return finite numbers of shape "
-                    f"{decision_values.shape}, got shape {found.shape}."
-                )
-            return found
+            return self._checked_slopes(self.slopes(y, decision_values, weight), decision_values)
         gradient = np.zeros(decision_values.shape)
         for column, (rows, signs) in enumerate(rows_of_pairs(y)):
             own = self.slopes(signs, decision_values[rows, column], weight[rows])
             gradient[rows, column] = own / decision_values.shape[1]
         return gradient
+
+    def _checked_slopes(self, slopes: Any, decision_values: FloatArray) -> FloatArray:
+        """Return derivatives by the values after checking that they are finite, one for each."""
+        wanted = f"finite numbers of shape {decision_values.shape}"
+        try:
+            found = np.asarray(slopes, dtype=np.float64)
+        except (TypeError, ValueError):
+            found = None
+        if found is None:
+            received = repr(slopes)
+        elif found.shape != decision_values.shape:
+            received = f"shape {found.shape}"
+        elif not np.isfinite(found).all():
+            row = np.argwhere(~np.isfinite(found))[0, 0]
+            received = f"{found[row]} in row {row}"
+        else:
+            return found
+        raise ValueError(
+            f"`gradient` of the metric {self.name} must return {wanted}, got {received}."
+        )
 
     def without_derivative(self) -> ValueError:
         """Return the error that says that the loss has no derivative, and what to do."""
@@ -275,23 +289,29 @@ def _as_metric(metric: Any, weighted: bool) -> Metric:
             f"`metric` must be a loss, whose smaller values are better, got {name} of "
             "scikit-learn, which is a score. Use a name such as 'auc', or write a loss."
         )
+    slopes = getattr(metric, "gradient", None)
+    return Metric(
+        name,
+        _user_metric(metric, f"`metric` {name}", weighted),
+        slopes=_user_metric(slopes, f"`gradient` of the metric {name}", weighted)
+        if callable(slopes)
+        else None,
+    )
+
+
+def _user_metric(function: Callable[..., Any], shown: str, weighted: bool) -> "_UserMetric":
+    """Return a user's metric or its gradient after checking that it takes weights if needed."""
     try:
-        accepted = set(inspect.signature(metric).parameters)
+        accepted = set(inspect.signature(function).parameters)
     except ValueError:
         accepted = set()  # some functions written in C do not reveal their arguments
     argument = next((known for known in _WEIGHT_ARGUMENTS if known in accepted), None)
     if weighted and argument is None:
         raise ValueError(
-            f"`metric` {name} must take an argument `weight` or `sample_weight` when "
-            "`metric_weight` is given."
+            f"{shown} must take an argument `weight` or `sample_weight` when `metric_weight` is "
+            "given."
         )
-    argument = argument if weighted else None
-    slopes = getattr(metric, "gradient", None)
-    return Metric(
-        name,
-        _UserMetric(metric, argument),
-        slopes=_UserMetric(slopes, argument) if callable(slopes) else None,
-    )
+    return _UserMetric(function, argument if weighted else None)
 
 
 @dataclass(frozen=True)

@@ -69,8 +69,11 @@ def _through_sigmoid(
     if sigmoid.slope == 0:
         return np.zeros(len(f))  # the values do not matter
     share = w / w.sum()
-    size = float(np.abs(f).max())
-    design = np.column_stack([f / size, np.ones(len(f))])
+    # The minimum does not depend on the origin and the unit of the values. About their mean, the
+    # two columns are independent even if all values are nearly equal.
+    offsets = f - share @ f
+    size = float(np.sqrt(share @ offsets**2))
+    design = np.column_stack([offsets / size, np.ones(len(f))])
     p = expit(sigmoid.log_odds(f))
     curvature = p * (1 - p)
     hessian = design.T @ ((share * curvature)[:, None] * design)

@@ -100,7 +100,8 @@ def loss_and_gradient(
     try:
         if eta is not None:
             values = _continuous(values, fits, eta)
-        loss = metric.loss(data.y, values, weight)
+        is_known = eta is None and metric is evaluation.metric
+        loss = evaluation.loss if is_known else metric.loss(data.y, values, weight)
         found = _pulled_back(fits, K, metric.gradient(data.y, values, weight), eta)
         gradient = _by_hyperparameters(found, trial, kernels, weighting)
     except NoGradientError as error:

@@ -100,6 +100,8 @@ def test_all_measures_everything_in_order(monkeypatch):
         "bound_contours",
         "peers",
         "truth",
+        "gradients",
+        "jumps",
         "mutations",
     }
     assert (before_last, last) == ("tables", "figures")

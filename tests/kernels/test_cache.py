@@ -21,6 +21,7 @@ from span_hpo import (
     UniformCost,
 )
 from span_hpo.kernels.cache import FeatureKernel, KernelCache, default_memory_limit
+from tests.differences import assert_gradients_agree, central_differences
 from tests.problems import two_moons
 
 X = np.random.default_rng(0).normal(size=(40, 5))
@@ -254,3 +255,56 @@ def test_cache_is_not_pickled():
     K = cache.matrix({}).values
     assert len(pickle.dumps(cache)) == empty
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(cache)).matrix({}).values, K)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("chosen", [None, np.array([50, 3, 80, 7, 9])])
+def test_gradients_add_up_over_blocks(kind, chosen):
+    """Weights in several blocks, of all rows or of some, with the matrix or without it."""
+    X, _ = features(kind)
+    count = 120 if chosen is None else len(chosen)
+    rng = np.random.default_rng(0)
+    columns = rng.permutation(count)[: count // 2]
+    blocks = [
+        (rows, columns, rng.normal(size=(len(rows), len(columns))))
+        for rows in np.array_split(rng.permutation(count), 3)
+    ]
+    params = {"gamma": 0.4}
+    for limit in (None, 0):
+        cache = KernelCache(RBF(gamma=Float(0.1, 10)), X, memory_limit=limit)
+
+        def total(there, cache=cache):
+            K = cache.matrix(there, chosen)
+            return sum(np.vdot(weights, K.block(*pair)) for *pair, weights in blocks)
+
+        K = cache.matrix(params, chosen)
+        found = cache.gradient(K, params, ((i, j, w.copy()) for i, j, w in blocks), chosen)
+        assert_gradients_agree(found, central_differences(total, params), 1e-9)
+
+
+def test_gradients_of_some_rows_whose_matrix_fits():
+    """A budget of rows whose matrix is held, while that of all rows is not."""
+    X, _ = features("dense")
+    kernel, params = RBF(gamma=Float(0.1, 10)), {"gamma": 0.4}
+    chosen, every = np.arange(0, 120, 3), np.arange(40)
+    weights = np.random.default_rng(0).normal(size=(40, 40))
+    found = []
+    for limit in (None, 8e-6 * 2.5 * 50**2):
+        cache = KernelCache(kernel, X, memory_limit=limit)
+        K = cache.matrix(params, chosen)
+        assert not isinstance(K, FeatureKernel)
+        found.append(cache.gradient(K, params, [(every, every, weights.copy())], chosen))
+    assert_gradients_agree(*found, 1e-12)
+
+
+def test_kernels_without_real_hyperparameters_have_no_gradient():
+    """Nothing is computed for them: not even the blocks are asked for."""
+
+    def never():
+        raise AssertionError("not needed")
+        yield
+
+    for kernel in (Linear(), RBF(gamma=1.0), Polynomial(gamma=1.0, degree=Choice([2, 3]))):
+        cache = KernelCache(kernel, X)
+        params = {"degree": 2} if kernel.space else {}
+        assert cache.gradient(cache.matrix(params), params, never()) == {}

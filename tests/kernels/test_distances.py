@@ -8,6 +8,7 @@ from span_hpo.kernels.cache import KernelCache
 from span_hpo.kernels.distances import (
     about_mean,
     check_overflow,
+    close_pairs,
     cross_squared_distances,
     median_squared_distance,
     products,
@@ -15,6 +16,7 @@ from span_hpo.kernels.distances import (
     squared_distances,
     squared_norms,
     typical_distance,
+    weighted_squared_differences,
 )
 
 RNG = np.random.default_rng(0)
@@ -114,3 +116,47 @@ def test_numbers_that_overflow_are_named(wrong):
     matrix[1, 0] = wrong
     with pytest.raises(SolverError, match="The sums overflow: use smaller ones"):
         check_overflow(matrix, "sums", "use smaller ones")
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("at_once", [100_000, 3])
+def test_weighted_squares_are_those_of_plain_loops(monkeypatch, kind, at_once):
+    """Sums over all pairs agree, far from the origin too, in one block or many."""
+    monkeypatch.setattr("span_hpo.kernels.distances._PAIRS_AT_ONCE", at_once)
+    monkeypatch.setattr("span_hpo.kernels.distances._PRODUCT_ENTRIES", at_once)
+    (_, x), (_, z) = rows(kind), rows(kind, 11, seed=1)
+    for shift in (0.0, 1e3):
+        both = np.vstack([x, z]) + shift
+        both[30:35] = both[:5] + 1e-6  # rows that nearly agree
+        features = sparse.csr_array(both) if kind == "sparse" else about_mean(both)
+        norms = squared_norms(features)
+        weights = RNG.normal(size=(41, 41))
+        every, blocks = np.arange(41), []
+        for first, second in ((every[:30], every[30:]), (every[20:], every[:40])):
+            K = np.exp(-cross_squared_distances(both[first], both[second]))
+            close = close_pairs(K, norms[first], norms[second])
+            blocks.append((first, second, weights[np.ix_(first, second)], close))
+        exact = both.astype(np.longdouble)
+        wanted = sum(
+            (np.longdouble(1) * weight[:, :, None] * (exact[first][:, None] - exact[second]) ** 2)
+            .sum(axis=(0, 1))
+            .astype(float)
+            for first, second, weight, _ in blocks
+        )
+        found = weighted_squared_differences(features, blocks)
+        np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-8)
+
+
+def test_close_pairs_are_those_whose_distance_loses_digits():
+    """They are all pairs below a millionth of their norms, and no pair that is much farther."""
+    x = RNG.normal(size=(20, 4)) + 1.0
+    z = np.vstack([x[:10] + 1e-5, x[10:] + 0.1])
+    squared = cross_squared_distances(x, z)
+    first, second = close_pairs(np.exp(-squared), squared_norms(x), squared_norms(z))
+    found = np.zeros((20, 20), dtype=bool)
+    found[first, second] = True
+    sums = squared_norms(x)[:, None] + squared_norms(z)
+    np.testing.assert_array_equal(found, squared <= 1e-6 * sums)
+    assert found[:10, :10].diagonal().all()
+    vanished = close_pairs(np.zeros((2, 2)), np.full(2, 1e12), np.full(2, 1e12))
+    assert not len(vanished[0])

@@ -4,6 +4,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import laplacian_kernel, linear_kernel, polynomial_kernel, rbf_kernel
 
 from span_hpo import RBF, Float, FunctionKernel, Int, Laplacian, Linear, Polynomial
+from span_hpo.kernels import Kernel
 from span_hpo.kernels.cache import KernelCache
 
 X = np.random.default_rng(0).normal(size=(40, 5))
@@ -90,3 +91,71 @@ def test_functions_may_take_none():
 
     X = np.arange(6.0).reshape(3, 2)
     np.testing.assert_array_equal(FunctionKernel(product, {"power": None})(X, X), X @ X.T)
+
+
+class WithoutDerivative(Kernel):
+    """A user's kernel, a multiple of the inner product, that only searches without gradients."""
+
+    def statistic(self, X):
+        return X @ X.T
+
+    def cross_statistic(self, X, Z):
+        return X @ Z.T
+
+    def matrix(self, statistic, **values):
+        return values["scale"] * statistic
+
+    def svc_arguments(self, **values):
+        return {"kernel": "linear"}
+
+    def _hyperparameters(self):
+        return {"scale": Float(0.1, 10)}
+
+
+class WithDerivative(WithoutDerivative):
+    """The same kernel with a derivative."""
+
+    def gradient(self, statistic, K, weights, **values):
+        return {"scale": float(np.vdot(weights, statistic))}
+
+
+def test_kernels_of_users_with_and_without_a_derivative():
+    """A subclass supplies a method; without it, an error says what is missing."""
+    weights = np.random.default_rng(0).normal(size=(40, 40))
+    every, params = np.arange(40), {"scale": 2.0}
+    cache = KernelCache(WithDerivative(), X)
+    found = cache.gradient(cache.matrix(params), params, [(every, every, weights)])
+    assert found == {"scale": pytest.approx(np.vdot(weights, X @ X.T))}
+    cache = KernelCache(WithoutDerivative(), X)
+    message = "`kernel` must have a derivative, which WithoutDerivative has not: give it a method"
+    with pytest.raises(ValueError, match=message):
+        cache.gradient(cache.matrix(params), params, [(every, every, weights)])
+
+
+@pytest.mark.parametrize("wrong", [{}, {"Scale": 1.0}, 2.0])
+def test_derivatives_of_a_kernel_that_are_missing(wrong):
+    """A mapping must hold each searched real number."""
+
+    class Wrong(WithDerivative):
+        def gradient(self, statistic, K, weights, **values):
+            return wrong
+
+    cache, params, every = KernelCache(Wrong(), X), {"scale": 2.0}, np.arange(40)
+    message = r"`gradient` of Wrong must return a mapping with the names \['scale'\], got "
+    with pytest.raises(ValueError, match=message):
+        cache.gradient(cache.matrix(params), params, [(every, every, np.ones((40, 40)))])
+
+
+def test_parts_of_a_statistic():
+    """They are those of the given rows and columns, in their order."""
+    statistic = RBF().statistic(X)
+    rows, columns = np.array([3, 1]), np.array([0, 1, 30])
+    found = RBF().part(statistic, rows, columns)
+    np.testing.assert_array_equal(found, statistic[rows][:, columns])
+
+
+def test_only_kernels_with_many_widths_have_hyperparameters_alike():
+    """One width has nothing to be compared with, and no name from a column."""
+    kernel = RBF(gamma=Float(0.1, 1))
+    assert kernel.alike == ()
+    assert kernel.named(["a", "b"]) is kernel

@@ -12,8 +12,8 @@ from span_hpo import (
     UniformCost,
 )
 from span_hpo.data import as_dataset
-from span_hpo.weighting.products import bind_to
-from tests.weighting.rows import DATA, X, costs
+from span_hpo.weighting.products import bind_to, cost_gradient
+from tests.weighting.rows import DATA, X, assert_gradient_is_right, costs
 
 
 def test_uniform_cost():
@@ -153,3 +153,30 @@ def test_wrong_class_costs_are_named():
         costs(ClassCosts(names=["C", "C"]))
     with pytest.raises(ValueError, match="`ClassCosts` must know the labels"):
         assert ClassCosts().space
+
+
+UNBALANCED = as_dataset(np.arange(9.0)[:, None], list("abbcccccc"))
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1.0, 1e5])
+def test_gradients_are_those_of_central_differences(scale):
+    """One cost, one for each of two or three classes, or an exponent for their sizes."""
+    assert_gradient_is_right(UniformCost(), {"C": 3.0 * scale})
+    assert_gradient_is_right(ClassCosts(), {"C_-1": 2.0 * scale, "C_1": 5.0 * scale})
+    of_three = {"C_a": 2.0 * scale, "C_b": 5.0 * scale, "C_c": 0.1 * scale}
+    assert_gradient_is_right(ClassCosts(), of_three, UNBALANCED)
+    for balance in (0.0, 0.7, 1.5):
+        params = {"C": 3.0 * scale, "balance": balance}
+        assert_gradient_is_right(ImbalanceCost(), params, UNBALANCED)
+
+
+def test_gradients_hold_only_what_is_searched():
+    """Fixed costs have no derivative, and a cost of 0 still has one."""
+    weights = np.array([1.0, 2.0, 3.0, 4.0])
+    assert cost_gradient(UniformCost(2.0), DATA, {}, weights) == {}
+    half = bind_to(ClassCosts({-1: 2.0, 1: Float(0, 9)}), DATA)
+    assert cost_gradient(half, DATA, {"C_1": 0.0}, weights) == {"C_1": 6.0}
+    of_exponent = ImbalanceCost(C=3.0)
+    assert list(cost_gradient(of_exponent, DATA, {"balance": 0.5}, weights)) == ["balance"]
+    assert_gradient_is_right(of_exponent, {"balance": 0.5}, UNBALANCED)
+    assert_gradient_is_right(ImbalanceCost(balance=0.5), {"C": 2.0}, UNBALANCED)

@@ -1,10 +1,19 @@
 import numpy as np
 import pytest
 
-from span_hpo import ClassCosts, Float, PowerScore, SigmoidScore, SpanObjective, UniformCost
+from span_hpo import (
+    ClassCosts,
+    Float,
+    ImbalanceCost,
+    Int,
+    PowerScore,
+    SigmoidScore,
+    SpanObjective,
+    UniformCost,
+)
 from span_hpo.data import as_dataset
-from span_hpo.weighting.products import bind_to
-from tests.weighting.rows import DATA, Q, X, costs
+from span_hpo.weighting.products import bind_to, cost_gradient
+from tests.weighting.rows import DATA, Q, X, assert_gradient_is_right, costs
 
 
 def test_weightings_multiply():
@@ -69,3 +78,64 @@ def test_rule_that_gives_wrong_costs():
         with pytest.raises(ValueError, match="`costs` must") as caught:
             SpanObjective(X, [0, 1, 0, 1], kernel="linear", weighting=Wrong(values))({})
         assert message in str(caught.value)
+
+
+def test_gradients_of_products_are_those_of_central_differences():
+    """Each factor multiplies the derivatives of the other, in any order and number."""
+    params = {"C_-1": 2.0, "C_1": 4e3, "A": 3.0, "B": 0.1}
+    assert_gradient_is_right(ClassCosts() * SigmoidScore(C=1.0), params)
+    params = {"A": 3.0, "B": 0.1, "C_-1": 2e-3, "C_1": 4.0}
+    assert_gradient_is_right(SigmoidScore(C=1.0) * ClassCosts(), params)
+    params = {"C": 2.0, "balance": 0.5, "tau": 1.5, "A": 3.0}
+    product = ImbalanceCost() * PowerScore(C=1.0) * SigmoidScore(B=0.2, C=2.0)
+    assert_gradient_is_right(product, params)
+    assert_gradient_is_right(UniformCost(2.0) * PowerScore(C=1.0), {"tau": 2.0})
+
+
+class DifferentiableRule(OwnRule):
+    """The same rule with a derivative."""
+
+    def gradient(self, data, params, weights):
+        return {"per_group": float(weights[data.groups == "b"].sum()), "unknown": 1.0}
+
+
+def test_gradients_of_users_own_weightings():
+    """They count alone and in products; a rule without one is named, in a product too."""
+    data = as_dataset(X, [0, 1, 0, 1], scores=Q, groups=["a", "a", "b", "b"])
+    assert_gradient_is_right(DifferentiableRule(), {"per_group": 7.0}, data)
+    params = {"per_group": 7.0, "tau": 2.0}
+    assert_gradient_is_right(DifferentiableRule() * PowerScore(C=1.0), params, data)
+    message = "`weighting` must have a derivative, which OwnRule has not: give it a method `gradi"
+    for weighting in (OwnRule(), OwnRule() * PowerScore(C=1.0)):
+        with pytest.raises(ValueError, match=message):
+            cost_gradient(weighting, data, params, np.ones(4))
+
+
+def test_weightings_without_real_numbers_need_no_derivative():
+    """Whole numbers and options are not moved by gradients."""
+
+    class Whole(OwnRule):
+        space = {"per_group": Int(1, 10)}  # noqa: RUF012  what a user would write
+
+    data = as_dataset(X, [0, 1, 0, 1], groups=["a", "a", "b", "b"])
+    assert cost_gradient(Whole(), data, {"per_group": 3}, np.ones(4)) == {}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({}, r"must return a mapping with the names \['per_group'\], got {}"),
+        (3.0, r"must return a mapping with the names \['per_group'\], got 3.0"),
+        ({"per_group": np.nan}, "`derivative of the costs by per_group` must be a finite number"),
+        ({"per_group": None}, "`derivative of the costs by per_group` must be a finite number"),
+    ],
+)
+def test_derivatives_of_a_rule_that_are_wrong(wrong, message):
+    """They must hold a finite number for each searched real number."""
+
+    class Wrong(OwnRule):
+        def gradient(self, data, params, weights):
+            return wrong
+
+    with pytest.raises(ValueError, match=message):
+        cost_gradient(Wrong(), DATA, {"per_group": 3.0}, np.ones(4))

@@ -3,7 +3,8 @@ import pytest
 
 from span_hpo import PowerScore, SigmoidScore
 from span_hpo.data import as_dataset
-from tests.weighting.rows import Q, X, costs
+from span_hpo.weighting.products import cost_gradient
+from tests.weighting.rows import DATA, Q, X, assert_gradient_is_right, costs
 
 
 def test_sigmoid_of_a_score():
@@ -56,3 +57,36 @@ def test_wrong_parameters_are_named(weighting, params, message):
     with pytest.raises(ValueError, match="must be") as caught:
         costs(weighting, params)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("C", [0.05, 2.0, 1e5])
+@pytest.mark.parametrize("A", [1.0, 4.0, 40.0])
+def test_gradients_of_a_sigmoid_are_those_of_central_differences(A, C):
+    """By steepness, midpoint and largest cost, also where some rows cost the floor."""
+    assert_gradient_is_right(SigmoidScore(), {"A": A, "B": 0.45, "C": C})
+    assert_gradient_is_right(SigmoidScore(A=A, C=C), {"B": 0.45})
+    assert_gradient_is_right(SigmoidScore(B=0.45), {"A": A, "C": C})
+
+
+def test_rows_at_the_floor_do_not_move():
+    """Their costs have slope 0, even if no row is above the floor."""
+    weights = np.ones(4)
+    params = {"A": 4.0, "B": 0.5, "C": 2.0}
+    found = cost_gradient(SigmoidScore(floor=3.0), DATA, params, weights)
+    assert found == {"A": 0.0, "B": 0.0, "C": 0.0}
+    steep = cost_gradient(SigmoidScore(A=1e8, B=0.3), DATA, {"C": 3.0}, weights)
+    assert steep == {"C": 2.0}
+
+
+@pytest.mark.parametrize("tau", [0.3, 1.0, 4.0])
+def test_gradients_of_a_power_are_those_of_central_differences(tau):
+    """By cost and exponent, with a row of score 0 and one of score 1."""
+    assert_gradient_is_right(PowerScore(), {"C": 3.0, "tau": tau})
+    assert_gradient_is_right(PowerScore(tau=tau), {"C": 1e5})
+    assert_gradient_is_right(PowerScore(C=3.0), {"tau": tau})
+
+
+def test_a_row_of_score_zero_has_no_slope_by_the_exponent():
+    """Its cost is C for the exponent 0 and 0 beyond; the derivative is that of the other rows."""
+    found = cost_gradient(PowerScore(C=3.0), DATA, {"tau": 0.0}, np.ones(4))
+    assert found["tau"] == pytest.approx(3 * np.log(Q[1:]).sum())
