@@ -6,6 +6,7 @@ from span_hpo.objective.evaluation import CrossValidation, Evaluation, model_ran
 from span_hpo.objective.left_out import left_out_rows, with_values
 from span_hpo.objective.models import pair_values
 from span_hpo.objective.radius_margin import L2Model, RadiusMargin
+from span_hpo.objective.relevance import feature_relevance
 from span_hpo.objective.row_losses import MOST_TRIALS, TrialRows
 from span_hpo.objective.span_objective import SpanObjective
 
@@ -19,6 +20,7 @@ __all__ = [
     "TrialRows",
     "ValueAndGradient",
     "check_same",
+    "feature_relevance",
     "left_out_rows",
     "model_rank",
     "pair_values",
