@@ -7,6 +7,7 @@ from span_hpo.objective.left_out import left_out_rows, with_values
 from span_hpo.objective.models import pair_values
 from span_hpo.objective.radius_margin import L2Model, RadiusMargin
 from span_hpo.objective.relevance import feature_relevance
+from span_hpo.objective.rescaled import RescaledSVC, rescaled_svc
 from span_hpo.objective.row_losses import MOST_TRIALS, TrialRows
 from span_hpo.objective.span_objective import SpanObjective
 
@@ -16,6 +17,7 @@ __all__ = [
     "Evaluation",
     "L2Model",
     "RadiusMargin",
+    "RescaledSVC",
     "SpanObjective",
     "TrialRows",
     "ValueAndGradient",
@@ -24,5 +26,6 @@ __all__ = [
     "left_out_rows",
     "model_rank",
     "pair_values",
+    "rescaled_svc",
     "with_values",
 ]

@@ -65,7 +65,7 @@ DAMAGES = [
     ({"labels": [1, 1]}, r"`members\[0\]\.labels` must be two or more different labels"),
     ({"labels": [1, 2, 3]}, "must hold a whole model"),
     ({"threshold": "high"}, "`threshold` must be finite numbers"),
-    ({"version": 3}, "needs a newer span_hpo"),
+    ({"version": 4}, "needs a newer span_hpo"),
 ]
 
 
