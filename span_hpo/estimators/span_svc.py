@@ -1,5 +1,6 @@
 """Provide a scikit-learn classifier that tunes itself with one fit per trial and no folds."""
 
+import time
 from typing import Any
 
 from sklearn.utils.multiclass import check_classification_targets
@@ -9,9 +10,17 @@ from span_hpo.data import as_column, named_scores
 from span_hpo.estimators.columns import learned_columns, training_rows
 from span_hpo.estimators.defaults import AUTO, as_loo_method, chosen_loo_method, weighting_for
 from span_hpo.estimators.fitted import FittedSVC
+from span_hpo.estimators.gradients import (
+    GradientSearch,
+    as_refine,
+    check_refinable,
+    refined,
+    searched_by_gradients,
+)
 from span_hpo.estimators.row_weights import WEIGHT, checked_weights, kept_rows, row_weighted
 from span_hpo.estimators.scaling_inside import ScaledRows, as_scale_inside
 from span_hpo.estimators.searches import SearchSettings, searched
+from span_hpo.estimators.widths import kernel_of_columns
 from span_hpo.io import as_impute
 from span_hpo.objective import SpanObjective
 from span_hpo.runtime import ArgumentError
@@ -201,6 +210,7 @@ class SpanSVC(FittedSVC):
         study_name: str | None = None,
         n_jobs: int = 1,
         search: Any = None,
+        refine: bool | int = False,
         scale: Any = "auto",
         scale_inside: bool = False,
         impute: str | None = None,
@@ -228,6 +238,7 @@ class SpanSVC(FittedSVC):
         self.study_name = study_name
         self.n_jobs = n_jobs
         self.search = search
+        self.refine = refine
         self.scale = scale
         self.scale_inside = scale_inside
         self.impute = impute
@@ -289,7 +300,9 @@ class SpanSVC(FittedSVC):
         self.objective_ = SpanObjective(
             scaling.features,
             y[kept],
-            kernel=self.kernel,
+            kernel=kernel_of_columns(
+                self.kernel, getattr(self, "feature_names_in_", None), self.encoding_
+            ),
             weighting=weighting,
             metric=self.metric,
             loo_method="span" if loo_method == AUTO else loo_method,
@@ -308,7 +321,7 @@ class SpanSVC(FittedSVC):
         if loo_method == AUTO:
             self.objective_.loo_method = chosen_loo_method(self.objective_)
         self.loo_method_ = self.objective_.loo_method
-        points, self.study_ = searched(settings, self.objective_)
+        points = self._searched(settings, self.objective_)
         self.best_params_ = points[0]
         self._honest_estimate: HonestEstimate | None = None  # computed when it is first used
         evaluation = self.objective_.evaluate(self.best_params_, complete=True)
@@ -318,6 +331,24 @@ class SpanSVC(FittedSVC):
         ensemble = ensemble_of(self.objective_, points) if self.ensemble else None
         self._keep(evaluation, kept, len(y), ensemble)
         return self
+
+    def _searched(self, settings: SearchSettings, objective: SpanObjective) -> list[dict[str, Any]]:
+        """Search, and return the best hyperparameters; for an ensemble also other candidates."""
+        self.study_: Any = None
+        self.gradient_search_: GradientSearch | None = None
+        self.refinement_: GradientSearch | None = None
+        evaluations = as_refine(self.refine) if objective.space else 0
+        end = None if self.timeout is None else time.monotonic() + self.timeout
+        if settings.is_by_gradients(objective):
+            points, self.gradient_search_ = searched_by_gradients(settings, objective)
+        else:
+            if evaluations:
+                check_refinable(objective)
+            points, self.study_ = searched(settings, objective)
+        if evaluations:
+            best, self.refinement_ = refined(objective, points[0], evaluations, end)
+            points = [best, *(points if self.ensemble and best != points[0] else points[1:])]
+        return points
 
     def _check_ensemble(self) -> None:
         if self.ensemble not in (True, False):

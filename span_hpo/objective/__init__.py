@@ -2,6 +2,7 @@
 
 from span_hpo.objective.derivatives import ValueAndGradient
 from span_hpo.objective.description import check_same
+from span_hpo.objective.differentiable import with_derivatives
 from span_hpo.objective.evaluation import CrossValidation, Evaluation, model_rank
 from span_hpo.objective.left_out import left_out_rows, with_values
 from span_hpo.objective.models import pair_values
@@ -27,5 +28,6 @@ __all__ = [
     "model_rank",
     "pair_values",
     "rescaled_svc",
+    "with_derivatives",
     "with_values",
 ]
