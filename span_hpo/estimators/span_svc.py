@@ -33,14 +33,16 @@ class SpanSVC(FittedSVC):
     """A support vector classifier that chooses its hyperparameters by leave-one-out.
 
     `fit` searches the hyperparameters with Optuna, with one weighted fit per trial. If all of them
-    are fixed, nothing is searched, and Optuna is not needed. Ctrl-C ends the search with a warning,
-    and the model is that of the best trial so far.
+    are fixed, nothing is searched, and Optuna is not needed. One width for each feature, as with
+    ``kernel="ard"``, is searched by gradients instead, which takes seconds for dozens of widths.
+    Ctrl-C ends the search with a warning, and the model is that of the best trial so far.
 
     Parameters
     ----------
     kernel
-        "rbf", "linear", "poly", "laplacian" or "precomputed"; a kernel such as ``RBF(gamma=0.1)``;
-        or a callable ``(X, Z) -> matrix``.
+        "rbf", "ard" (with a width for each column), "linear", "poly", "laplacian" or "precomputed";
+        a kernel such as ``RBF(gamma=0.1)`` or ``ARD(groups=[["red", "green", "blue"]])``; or a
+        callable ``(X, Z) -> matrix``. A column of categories has one width for all of them.
     weighting
         Rule that gives each row its cost: "uniform" (one cost for all rows), "imbalance" (a common
         cost, and an exponent that balances classes of different size), "class" (one cost per
@@ -58,7 +60,8 @@ class SpanSVC(FittedSVC):
         metric. `loo_method_` holds the choice.
     n_trials
         Number of trials; None for as many as the `timeout` allows. With a `storage`, trials of
-        earlier fits of the study count.
+        earlier fits of the study count. In a search by gradients, it is the number of evaluations,
+        over which the steps become shorter; None then stands for the default of `minimize`.
     timeout
         End the search after this many seconds. The first trial is always finished, and the final
         fit follows.
@@ -66,8 +69,9 @@ class SpanSVC(FittedSVC):
         End the search when so many trials in a row have not lowered the loss. By default, the
         search does not end for this reason. 40 saves about half of 150 trials at little or no loss.
     sampler
-        "tpe" (the default), "random", "qmc", "cmaes" or "gp", seeded by `random_state`; or a
-        sampler of Optuna.
+        "tpe", "random", "qmc", "cmaes" or "gp", seeded by `random_state`; or a sampler of Optuna.
+        By default, a kernel with a width for each feature is searched by gradients, for which the
+        settings from `patience` to `study_name` must be None, and other kernels by "tpe".
     pruner
         "none" (the default), "median", "percentile", "halving" or "hyperband"; or a pruner of
         Optuna.
@@ -80,11 +84,16 @@ class SpanSVC(FittedSVC):
         storage of Optuna, the URL of a database or the path of a journal. By default, the study is
         kept in memory.
     n_jobs
-        Number of threads that run trials; -1 stands for all cores.
+        Number of threads that run trials; -1 stands for all cores. A search by gradients goes step
+        by step in one.
     search
         Function that takes the `SpanObjective` and returns the chosen hyperparameters, or for an
         ensemble a list of them, the best first. It replaces the search with Optuna, so that the
         settings from `n_trials` to `n_jobs` are not used.
+    refine
+        Follow the gradient from the best point of the search, and keep the better one of this point
+        and the best that is found: True for 30 evaluations, or their number. `refinement_` says
+        what it has brought.
     scale
         How the features are scaled, based on the training rows: "auto" ("minmax" for dense
         features, None for sparse ones), "minmax" (to [0, 1]; sparse features are divided by their
@@ -99,7 +108,7 @@ class SpanSVC(FittedSVC):
         numbers and the most frequent category), "most_frequent" or "indicator" (as "median", with
         a feature of 0 and 1 for each column that has missing values). None refuses them.
     random_state
-        Random seed of the sampler.
+        Random seed of the sampler. A search by gradients is the same for all seeds.
     progress_bar
         Show a progress bar. By default, only a search on more than 3,000 rows prints something on
         standard error: one line about memory, and one about the time that is left. False prints
@@ -132,7 +141,14 @@ class SpanSVC(FittedSVC):
     honest_error_, honest_interval_
         Estimate of the loss on new rows that is corrected for the search, and a 90 % interval. They
         are computed when they are first used, and exist after a search with Optuna by a metric that
-        is a mean over rows or classes, such as "error" or "balanced_error".
+        is a mean over rows or classes, such as "error" or "balanced_error". With `refine`, they are
+        those of the best trial before the gradient steps.
+    feature_relevance_
+        Relevance of each column, the most relevant one first, for a kernel with a width for each:
+        the width times the variance of the scaled feature, which is half of what the feature adds
+        to the exponent of the kernel in the mean over pairs of rows; see `feature_relevance`. The
+        keys are the names of the columns, or their numbers if they have no names. Of a column with
+        categories, it is the sum over these; of an ensemble, the weighted mean.
     loo_method_
         Method of leave-one-out that was used.
     loo_
@@ -170,6 +186,13 @@ class SpanSVC(FittedSVC):
         Number of iterations of the final fit; the largest one if there are several classes.
     study_
         Study of Optuna, or None if Optuna was not used.
+    gradient_search_, refinement_
+        What a search by gradients, and the steps of `refine`, have done: the metric whose gradient
+        was followed, the number of evaluations, the loss before and after, and the path. They are
+        None without such a search and without `refine`. A metric without derivatives, such as
+        "error", is replaced by "smooth_error" for the steps; one in which classes count, such as
+        "balanced_error", by the same with equal weights of all classes. All losses of the estimator
+        are still those of its own metric.
     objective_
         Objective that was minimised.
     classes_, n_features_in_, feature_names_in_
@@ -372,6 +395,12 @@ class SpanSVC(FittedSVC):
     def _honest(self, name: str) -> HonestEstimate:
         """Return the honest estimate of the search, or raise if there is none."""
         check_is_fitted(self)
+        if self.gradient_search_ is not None:
+            raise AttributeError(
+                f"`{name}` is there after a search with Optuna only, and this was a search by "
+                "gradients, whose path is no sample of independent trials. Name a sampler, or use "
+                "cross_val_score."
+            )
         if self.study_ is None:
             raise AttributeError(
                 f"`{name}` is there after a search with Optuna only. Without a search, nothing was "
