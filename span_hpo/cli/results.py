@@ -7,8 +7,9 @@ import numpy as np
 
 from span_hpo.cli.files import ModelFiles, PredictionTask
 from span_hpo.cli.search_engines import Engine
-from span_hpo.estimators import SpanSVC
+from span_hpo.estimators import SpanSVC, relevance_of_model
 from span_hpo.io import EnsemblePredictor, Predictor, Samples
+from span_hpo.kernels import ARD
 from span_hpo.objective import Evaluation
 from span_hpo.runtime import Array, FloatArray, IndexArray
 from span_hpo.selection import FEW_TRIALS, HonestEstimate
@@ -86,10 +87,13 @@ def tuned_result(
         "scale_inside": model.scale_inside,
         "metric": model.metric,
         "loo_method": model.loo_method_,
+        "search": engine.search if was_searched else None,
         "trials": engine.finished() if was_searched else 0,
         "settled": was_searched and engine.settled(),
         "patience": engine.settings.patience,
+        **gradient_figures(model, engine),
         "best_params": model.best_params_,
+        "feature_relevance": relevance_of(model, samples),
         "legend": model.objective_.legend,
         "best_loss": model.best_loss_,
         "threshold": model.threshold_,
@@ -110,6 +114,22 @@ def tuned_result(
         "libsvm": None if model.ensemble else str(saved.libsvm),
         "storage": engine.place if was_searched else None,
     }
+
+
+def gradient_figures(model: SpanSVC, engine: Engine) -> dict[str, Any]:
+    """Return what a search by gradients, and gradient steps after a search, have done, or None."""
+    found, refined = getattr(engine, "found", None), model.refinement_
+    return {
+        "gradient_search": None if found is None else found.figures(),
+        "refinement": None if refined is None else refined.figures(),
+    }
+
+
+def relevance_of(model: SpanSVC, samples: Samples) -> dict[str, float] | None:
+    """Return the relevance of each column, the most relevant first; None without own widths."""
+    if not isinstance(model.objective_.kernel, ARD):
+        return None
+    return relevance_of_model(model, samples.columns)
 
 
 def _members(model: SpanSVC) -> list[dict[str, Any]]:

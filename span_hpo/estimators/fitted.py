@@ -1,6 +1,5 @@
 """What all fitted estimators of this package can do: predict, calibrate and name suspects."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from span_hpo.estimators.left_out import LeftOutClassifier
 from span_hpo.estimators.plain import as_plain
 from span_hpo.estimators.scaling import check_fits_in_a_file, scaled
 from span_hpo.estimators.thresholds import threshold_rule
-from span_hpo.estimators.widths import ordered, relevance_of_columns
+from span_hpo.estimators.widths import relevance_of_model
 from span_hpo.io import Encoding, EnsemblePredictor, Predictor
 from span_hpo.kernels import ARD, Precomputed
 from span_hpo.objective import Evaluation, SpanObjective, pair_values, rescaled_svc
@@ -191,15 +190,7 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
                 "`feature_relevance_` needs a kernel with a width for each feature, such as "
                 f'kernel="ard", and the kernel is {type(self.objective_.kernel).__name__}.'
             )
-        names = getattr(self, "feature_names_in_", None)
-        relevance = partial(
-            relevance_of_columns, self.objective_, encoding=self.encoding_, names=names
-        )
-        if self._ensemble is None:
-            return relevance(self._point())
-        parts = [relevance(params) for params in self._ensemble.params]
-        weighted = list(zip(self._ensemble.weights.tolist(), parts, strict=True))
-        return ordered({name: sum(w * one[name] for w, one in weighted) for name in parts[0]})
+        return relevance_of_model(self, self.encoding_)
 
     def predict(self, X: Any) -> Array:
         """Return the predicted label of each row, by `threshold_` if there is one."""

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from span_hpo.estimators.searches import SearchSettings
 from span_hpo.metrics import loss_name
 from span_hpo.objective import Evaluation, SpanObjective, with_derivatives
 from span_hpo.runtime import ArgumentError, Printable, counted, whole
@@ -93,33 +92,27 @@ def as_refine(refine: Any) -> int:
 
 
 def searched_by_gradients(
-    settings: SearchSettings, objective: SpanObjective
+    objective: SpanObjective, n_trials: int | None, **options: Any
 ) -> tuple[list[dict[str, Any]], GradientSearch]:
-    """Return the best hyperparameters of a search by gradients, and what it has done.
+    """Return the best points of a search by gradients, the best one first, and what it has done.
 
     Parameters
     ----------
-    settings
-        How to search, after `SearchSettings.check`.
     objective
         Objective of the estimator.
-
-    Returns
-    -------
-    The best hyperparameters, followed by those of the other candidates for an ensemble if one is
-    wanted, and the search.
+    n_trials
+        Number of evaluations, or None for the default of `minimize`.
+    **options
+        Other arguments of `minimize`.
     """
     smooth: Any = with_derivatives(objective)
-    steps: Any = {} if settings.n_trials is None else {"max_evaluations": settings.n_trials}
-    found = minimize(
-        smooth, timeout=settings.timeout, progress_bar=bool(settings.progress_bar), **steps
-    )
+    steps: Any = {} if n_trials is None else {"max_evaluations": n_trials}
+    found = minimize(smooth, **steps, **options)
     if found.path[0].reason:
         warnings.warn(f"The search by gradients has ended: {found.reason}", stacklevel=3)
     before = objective.evaluate(found.path[0].params)
     after = objective.evaluate(found.params)
-    result = _result(smooth, objective, before, after, found, is_kept=True)
-    return _candidates(found) if settings.ensemble else [found.params], result
+    return _candidates(found), _result(smooth, objective, before, after, found, is_kept=True)
 
 
 def check_refinable(objective: SpanObjective) -> None:

@@ -363,7 +363,13 @@ class SpanSVC(FittedSVC):
         evaluations = as_refine(self.refine) if objective.space else 0
         end = None if self.timeout is None else time.monotonic() + self.timeout
         if settings.is_by_gradients(objective):
-            points, self.gradient_search_ = searched_by_gradients(settings, objective)
+            points, self.gradient_search_ = searched_by_gradients(
+                objective,
+                self.n_trials,
+                timeout=self.timeout,
+                progress_bar=bool(self.progress_bar),
+            )
+            points = points if self.ensemble else points[:1]
         else:
             if evaluations:
                 check_refinable(objective)

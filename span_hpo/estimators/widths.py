@@ -70,7 +70,7 @@ def relevance_of_columns(
         return {names[number]: value for number, value in relevance.items()}
     features = encoding.feature_names
     own = iter([relevance[name if name in relevance else k] for k, name in enumerate(features)])
-    return ordered(
+    return _ordered(
         {
             column.name: sum(itertools.islice(own, len(column.feature_names)))
             for column in encoding.features
@@ -78,7 +78,31 @@ def relevance_of_columns(
     )
 
 
-def ordered(relevance: dict[Any, float]) -> dict[Any, float]:
+def relevance_of_model(model: Any, encoding: Encoding | None) -> dict[Any, float]:
+    """Return the relevance of each column to a fitted estimator, the most relevant one first.
+
+    That of an ensemble is the weighted mean over its members.
+
+    Parameters
+    ----------
+    model
+        Fitted estimator of this package, whose kernel has a width for each feature.
+    encoding
+        Encoding of the columns, or None if each column is a feature.
+    """
+    names = getattr(model, "feature_names_in_", None)
+    weights: Any = getattr(model, "weights_", None)
+    if weights is None:
+        params = getattr(model, "best_params_", {})
+        return relevance_of_columns(model.objective_, params, encoding, names)
+    weighted = [
+        (weight, relevance_of_columns(model.objective_, params, encoding, names))
+        for weight, params in zip(weights.tolist(), model.members_params_, strict=True)
+    ]
+    return _ordered({name: sum(w * one[name] for w, one in weighted) for name in weighted[0][1]})
+
+
+def _ordered(relevance: dict[Any, float]) -> dict[Any, float]:
     """Return relevances in decreasing order; equal ones keep theirs."""
     return dict(sorted(relevance.items(), key=lambda item: -item[1]))
 
