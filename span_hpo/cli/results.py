@@ -80,7 +80,7 @@ def tuned_result(
     """
     was_searched = bool(model.objective_.space)
     return {
-        **(honest_figures(engine.honest) if was_searched else {}),
+        **(honest_figures(engine.honest, is_moved=_is_moved(model)) if was_searched else {}),
         "file": str(file),
         **shape_of(samples),
         **scaling_of_rows(model.objective_.scaling, model.scale_rows_, len(samples.y)),
@@ -138,15 +138,30 @@ def _members(model: SpanSVC) -> list[dict[str, Any]]:
     return [{"weight": weight, "params": params} for weight, params in pairs]
 
 
-def honest_figures(honest: HonestEstimate | str) -> dict[str, Any]:
-    """Return the honest estimate and its interval, or why there is none."""
+def _is_moved(model: SpanSVC) -> bool:
+    """Return whether gradient steps have found a better point than the search before them."""
+    return model.refinement_ is not None and model.refinement_.is_kept
+
+
+def honest_figures(honest: HonestEstimate | str, *, is_moved: bool = False) -> dict[str, Any]:
+    """Return the honest estimate and its interval, or why there is none.
+
+    Parameters
+    ----------
+    honest
+        The estimate, or the reason.
+    is_moved
+        Whether the model is not that of the best trial, from which gradient steps have led to it.
+    """
     if isinstance(honest, str):
         return {"honest_error": None, "honest_interval": None, "honest_note": honest}
-    few = f"pessimistic, because there are fewer than {FEW_TRIALS} trials"
+    notes = ["of the best trial before the gradient steps"] if is_moved else []
+    if honest.is_pessimistic:
+        notes.append(f"pessimistic, because there are fewer than {FEW_TRIALS} trials")
     return {
         "honest_error": honest.error,
         "honest_interval": list(honest.interval),
-        "honest_note": few if honest.is_pessimistic else "",
+        "honest_note": "; ".join(notes),
     }
 
 

@@ -5,11 +5,13 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 
+from benchmarks.harness.data import load
 from span_hpo import (
     ARD,
     RBF,
@@ -23,6 +25,7 @@ from span_hpo import (
 )
 from span_hpo.estimators.gradients import REFINING_EVALUATIONS, as_refine
 from span_hpo.objective import with_derivatives
+from tests.benchmarks.data_sets import with_data
 from tests.places import ROOT
 from tests.problems import two_moons
 from tests.relevant import RELEVANT, thinned, two_of_twelve
@@ -41,6 +44,25 @@ def test_two_relevant_features_are_found():
     plain = SpanSVC(n_trials=50, random_state=0).fit(X, y)
     assert model.score(new, truth) > 0.92
     assert model.score(new, truth) > plain.score(new, truth) + 0.1
+
+
+@pytest.mark.slow
+@with_data
+def test_the_junction_of_splice_is_found():
+    """Of 60 bases around a splice junction the four at the junction decide, as biology has it."""
+    split = load("splice")
+    names = [f"base {place}" for place in [*range(-30, 0), *range(1, 31)]]
+    train, test = (pd.DataFrame(X, columns=names) for X in (split.X_train, split.X_test))
+    model = SpanSVC("ard").fit(train, split.y_train)
+    assert set(list(model.feature_relevance_)[:3]) <= {"base -2", "base -1", "base 1", "base 2"}
+    assert 1 - model.score(test, split.y_test) <= 0.05  # 0.104 with one width
+    letters = (
+        train.mul(3).round().astype(int).astype(str).replace(dict(zip("0123", "ACGT", strict=True)))
+    )
+    of_letters = SpanSVC("ard", n_trials=10).fit(letters, split.y_train)
+    assert of_letters.objective_.data.X.shape[1] == 4 * 60
+    assert len(of_letters.best_params_) == 61
+    assert set(of_letters.feature_relevance_) == set(names)
 
 
 def test_search_is_minimize():

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from span_hpo import ARD, RBF, LooSVC, SpanSVC, feature_relevance
+from span_hpo import ARD, RBF, LooSVC, SpanSearchCV, SpanSVC, feature_relevance
 from span_hpo.estimators.widths import kernel_of_columns, relevance_of_columns
 from span_hpo.io import Table, learned_encoding
 from tests.relevant import RELEVANT, thinned, two_of_twelve
@@ -137,6 +137,45 @@ def test_fixed_widths():
     assert [model.feature_relevance_[name] for name in NAMES[:3]] == [0.0, 0.0, 0.0]
     values = model.as_predictor().decision_function(X)
     np.testing.assert_allclose(values, model.decision_function(frame), atol=1e-9)
+
+
+def test_candidates_of_a_search():
+    """SpanSearchCV compares kernels with fixed widths, and its best model has relevances."""
+    X, y = two_of_twelve(80)
+    frame = pd.DataFrame(X, columns=NAMES)
+    gamma = np.where(np.isin(np.arange(12), RELEVANT), 3.0, 0.0).tolist()
+    grid = {"kernel": ["rbf", ARD(gamma=gamma)], "C": [1.0, 10.0]}
+    search = SpanSearchCV(LooSVC(), grid).fit(frame, y)
+    assert search.best_params_["kernel"] == ARD(gamma=gamma)
+    alone = LooSVC(**search.best_params_).fit(frame, y)
+    assert 1 - search.best_score_ == pytest.approx(alone.loo_error_)
+    first = list(search.best_estimator_.feature_relevance_)[:2]
+    assert set(first) == {NAMES[place] for place in RELEVANT}
+
+
+@pytest.mark.parametrize("scale", ["minmax", None])
+def test_features_of_very_different_size(scale):
+    """A feature of 1e8 is scaled by default; without scaling it decides alone, and no number fails.
+
+    The range of all widths follows from the median distance, so that unscaled small features have
+    no width at which they matter.
+    """
+    X, y = two_of_twelve(80)
+    X[:, 0] *= 1e8
+    model = SpanSVC("ard", n_trials=30, scale=scale).fit(X, y)
+    assert np.isfinite(list(model.feature_relevance_.values())).all()
+    first = list(model.feature_relevance_)[:2]
+    assert (set(first) == set(RELEVANT)) == (scale == "minmax")
+    values = model.as_predictor().decision_function(X)
+    np.testing.assert_allclose(values, model.decision_function(X), atol=1e-6)
+
+
+def test_rows_left_out_of_the_scaling():
+    """With `scale_inside`, rows that define the scaling are refitted with the widths found."""
+    X, y = two_of_twelve(60)
+    model = SpanSVC("ard", n_trials=10, scale_inside=True).fit(X, y)
+    low, high = model.loo_bounds_
+    assert low == high == model.loo_error_
 
 
 @pytest.mark.parametrize("kernel", ["rbf", RBF(gamma=1.0), "linear", ARD(columns=["a"])])
