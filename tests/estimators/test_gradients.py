@@ -131,6 +131,28 @@ def test_weights_of_rows_and_classes():
     assert model.best_params_ != unweighted.best_params_
 
 
+def test_the_sum_of_the_weights_does_not_matter():
+    """Weights that add up to 1, or are huge, have a start as good as weights around 1."""
+    X, y = two_of_twelve(noise=0.05)
+    plain = SpanSVC("ard", scale=None).fit(X, y)
+    for weight in (1 / 150, 30.0):
+        model = SpanSVC("ard", scale=None).fit(X, y, sample_weight=np.full(150, weight))
+        start = model.gradient_search_.minimum.path[0].params
+        assert start["C"] * weight == pytest.approx(1.0)
+        assert start["gamma_0"] == plain.gradient_search_.minimum.path[0].params["gamma_0"]
+        assert set(list(model.feature_relevance_)[:2]) == set(RELEVANT)
+
+
+def test_higher_costs_where_the_first_have_no_gradient():
+    """If all support vectors are bounded at the start, the search begins with higher costs."""
+    X, y = two_moons(60, noise=0.1)
+    kernel = ARD(gamma=Float(1e-4, 1e-3, log=True))
+    model = SpanSVC(kernel, scale=None, n_trials=5).fit(X, y)
+    path = model.gradient_search_.minimum.path
+    assert path[0].params["C"] >= 10
+    assert not path[0].reason
+
+
 def test_a_sampler_may_be_named():
     """Then the widths are searched with Optuna, and there is a study and an honest error."""
     X, y = two_of_twelve(60)
