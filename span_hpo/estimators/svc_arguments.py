@@ -214,7 +214,9 @@ def _check_fixed(kernel: Kernel) -> None:
         settings = list(gamma) if isinstance(gamma, Iterable) else [gamma]
         is_searched = any(as_dimension(setting) is not None for setting in settings)
     else:
-        settings = [getattr(kernel, name, None) for name in kernel.parameter_names()]
+        # The fields of a function are no hyperparameters, and it may be without a derivative.
+        names = () if isinstance(kernel, FunctionKernel) else kernel.parameter_names()
+        settings = [getattr(kernel, name, None) for name in names]
         is_searched = bool(kernel.space)
     if is_searched or any(setting is None for setting in settings):
         raise ValueError(
