@@ -52,8 +52,9 @@ class SpanSVC(FittedSVC):
         all other metrics.
     metric
         "error", "balanced_error", "smooth_error", "hinge", "log_loss", "brier", "auc",
-        "average_precision", "f1", "mcc", or a callable ``(y, decision_values) -> loss``. All are
-        minimised. If larger values of a metric are better, one minus its value is minimised.
+        "average_precision", "f1", "mcc", "span_functional", or a callable
+        ``(y, decision_values) -> loss``. All are minimised. If larger values of a metric are
+        better, one minus its value is minimised.
     loo_method
         "span" (an estimate from the fit alone), "exact" (proven, along dual paths), "refit",
         "stopping", or "auto", which stands for "exact" or "span", whichever suits the data and the
