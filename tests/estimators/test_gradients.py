@@ -211,6 +211,36 @@ def test_time_limit(trials):
         assert search.minimum.reason == "The time is up."
 
 
+class Interrupted:
+    """The hinge loss of a user who presses Ctrl-C in the fifth evaluation."""
+
+    __name__ = "interrupted"
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, y, values):
+        return float(np.maximum(1 - y * values, 0).mean())
+
+    def gradient(self, y, values):
+        self.calls += 1
+        if self.calls == 5:
+            raise KeyboardInterrupt
+        return np.where(y * values < 1, -y, 0) / len(y)
+
+
+def test_ctrl_c_keeps_the_best_point():
+    """The search ends with a warning, and the model is that of the best point so far."""
+    X, y = two_of_twelve(80)
+    with pytest.warns(UserWarning, match="interrupted after 4 evaluations"):
+        model = SpanSVC("ard", metric=Interrupted(), weighting="uniform").fit(X, y)
+    search = model.gradient_search_
+    assert search.n_evaluations == 4
+    best = min(search.minimum.path, key=lambda step: step.value)
+    assert (model.best_params_, model.best_loss_) == (best.params, pytest.approx(best.loss))
+    assert model.predict(X).shape == (80,)
+
+
 def test_grid_search_over_kernels_and_steps():
     """GridSearchCV compares kernels and numbers of steps."""
     X, y = two_of_twelve(90)
