@@ -233,7 +233,7 @@ def test_ctrl_c_keeps_the_best_point():
     """The search ends with a warning, and the model is that of the best point so far."""
     X, y = two_of_twelve(80)
     with pytest.warns(UserWarning, match="interrupted after 4 evaluations"):
-        model = SpanSVC("ard", metric=Interrupted(), weighting="uniform").fit(X, y)
+        model = SpanSVC("ard", "uniform", metric=Interrupted(), loo_method="span").fit(X, y)
     search = model.gradient_search_
     assert search.n_evaluations == 4
     best = min(search.minimum.path, key=lambda step: step.value)
