@@ -112,9 +112,10 @@ def as_plain(
             "missing values. Encode them before the fit, for instance with a ColumnTransformer."
         )
     if svc.kernel not in LIBSVM_KERNELS:
+        got = repr(svc.kernel) if isinstance(svc.kernel, str) else "a callable"
         raise ValueError(
             f"A plain model needs one of the kernels {sorted(LIBSVM_KERNELS)}, which other tools "
-            f"know, got {svc.kernel!r}."
+            f"know, got {got}."
         )
     labels = _as_labels(classes)
     plain = _plain_svc(svc, labels)

@@ -133,8 +133,9 @@ class Predictor:
             If the model or the scaler cannot be kept in a file.
         """
         if svc.kernel not in LIBSVM_KERNELS:
+            got = repr(svc.kernel) if isinstance(svc.kernel, str) else "a callable"
             raise ValueError(
-                f"`svc` must have one of the kernels {sorted(LIBSVM_KERNELS)}, got {svc.kernel!r}."
+                f"`svc` must have one of the kernels {sorted(LIBSVM_KERNELS)}, got {got}."
             )
         if svc.break_ties:
             raise ValueError(

@@ -256,3 +256,11 @@ def test_factors_of_features(scaler, tmp_path):
     np.testing.assert_allclose(loaded.decision_function(X), expected, atol=1e-9)
     np.testing.assert_allclose(loaded.features(X), scaled * factors, atol=1e-12)
     assert json.loads((tmp_path / "model.json").read_text())["version"] == 1
+
+
+def test_a_callable_kernel_is_refused_in_few_words():
+    """The message does not print a function with all of its widths."""
+    X, y = load_iris(return_X_y=True)
+    model = SVC(kernel=lambda A, B: A @ B.T).fit(X, y)
+    with pytest.raises(ValueError, match=r"\['linear', 'poly', 'rbf'\], got a callable\.$"):
+        Predictor.from_svc(model)
