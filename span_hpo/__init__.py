@@ -25,6 +25,7 @@ from span_hpo.objective import (
     RadiusMargin,
     SpanObjective,
     ValueAndGradient,
+    feature_relevance,
 )
 from span_hpo.runtime import blas_libraries as _blas_libraries
 from span_hpo.runtime import load_compiled as _load_compiled
@@ -87,6 +88,7 @@ __all__ = [
     "Weighting",
     "bounds",
     "box_squared_spans",
+    "feature_relevance",
     "free_squared_spans",
     "leave_one_out",
     "loo_scorer",

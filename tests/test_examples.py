@@ -29,6 +29,7 @@ def test_all_examples_are_tested():
         "bounds",
         "drop_in",
         "exact_loo",
+        "feature_relevance",
         "flaml_component",
         "from_the_shell",
         "grid_search",
@@ -204,6 +205,18 @@ def test_self_tuning(tmp_path):
         float(bound) for bound in re.search(r"between ([\d.]+) and ([\d.]+)", printed).groups()
     )
     assert low <= float(re.search(r"leave-one-out error ([\d.]+)", printed)[1]) <= high
+
+
+def test_feature_relevance(tmp_path):
+    """The three columns that matter come first, and widths of their own halve the test error."""
+    printed = run([ROOT / "examples" / "feature_relevance.py"], tmp_path)
+    one, each, few = map(float, re.findall(r"test error ([\d.]+)", printed))
+    assert each < 0.5 * one
+    assert few < 0.5 * one
+    names = re.findall(r"^(\w+(?: \d+)?) +0\.\d{4}$", printed, re.MULTILINE)
+    assert len(names) == 13
+    assert set(names[:2]) == {"temperature", "vibration"}
+    assert names[2] == "shift"
 
 
 @pytest.mark.slow

@@ -49,6 +49,7 @@ from span_hpo.cli.results import error_rate, prediction_columns, tuned_result
 from span_hpo.cli.search_engines import Engine, engine_of, resume_hint
 from span_hpo.estimators import SpanSVC, exact_evaluation
 from span_hpo.io import Samples, write_text
+from span_hpo.kernels import ARD
 from span_hpo.objective import SpanObjective
 
 
@@ -89,9 +90,14 @@ def tune(
     may_replace = search_settings.force or search_settings.resume
     check_outputs([saved.json, saved.libsvm], [file], may_replace=may_replace)
     samples = samples_of(row_settings)
-    kernel = kernel_of(model_settings)
+    kernel = kernel_of(model_settings, samples)
     weighting = weighting_of(model_settings, row_settings.score, samples.y)
-    engine = engine_of(search_settings, saved.stem, progress_bar=sys.stderr.isatty())
+    engine = engine_of(
+        search_settings,
+        saved.stem,
+        progress_bar=sys.stderr.isatty(),
+        by_gradients=isinstance(kernel, ARD) and kernel.gamma is None,
+    )
     if search_settings.resume or _is_searched(samples, kernel, weighting):
         _check_storage(engine, [file, saved.json, saved.libsvm])
     model = SpanSVC(
@@ -103,6 +109,7 @@ def tune(
         scale=row_settings.scale,
         scale_inside=scale_inside,
         search=engine.candidates if decision_settings.ensemble else engine.chosen,
+        refine=search_settings.refine,
         ensemble=decision_settings.ensemble,
         threshold=decision_settings.threshold,
         miss_cost=decision_settings.miss_costs(samples.y),
@@ -121,7 +128,9 @@ def tune(
 
 def _is_searched(samples: Samples, kernel: Any, weighting: Any) -> bool:
     """Return whether some hyperparameter has no fixed value."""
-    # Which hyperparameters there are does not depend on the features.
+    # Which hyperparameters there are does not depend on the features, but for widths of each.
+    if isinstance(kernel, ARD):
+        kernel = ARD(kernel.gamma)
     objective = SpanObjective(
         np.arange(len(samples.y), dtype=float)[:, None],
         samples.y,
@@ -135,7 +144,7 @@ def _is_searched(samples: Samples, kernel: Any, weighting: Any) -> bool:
 
 def _check_storage(engine: Engine, others: list[Path]) -> None:
     """Raise before any fit if the trials cannot be kept, or would be mixed with other trials."""
-    if "://" not in engine.place:
+    if engine.place is not None and "://" not in engine.place:
         check_outputs([Path(engine.place)], others, may_replace=True, folders=engine.in_folder)
     if engine.settings.resume and engine.in_folder:
         print_note(

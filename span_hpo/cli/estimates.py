@@ -73,7 +73,7 @@ def one_point(row_settings: RowSettings, model_settings: ModelSettings) -> Point
     objective = SpanObjective(
         scaling.features,
         samples.y,
-        kernel=kernel_of(model_settings),
+        kernel=kernel_of(model_settings, samples),
         weighting=weighting_of(model_settings, row_settings.score, samples.y),
         metric=model_settings.metric,
         solver=model_settings.solver,

@@ -1,13 +1,15 @@
 """Create the kernel and the weighting of the settings; values that are not given are searched."""
 
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
 
 from span_hpo.cli.options import ModelSettings
-from span_hpo.estimators import default_weighting
-from span_hpo.kernels import LIBSVM_KERNELS
+from span_hpo.estimators import default_weighting, kernel_of_columns
+from span_hpo.io import Samples, listed
+from span_hpo.kernels import ARD, KERNELS
 from span_hpo.runtime import ArgumentError, Array, real
 from span_hpo.weighting import (
     WEIGHTINGS,
@@ -24,9 +26,17 @@ _RULES = {"uniform": UniformCost, "imbalance": ImbalanceCost, **_SCORE_RULES}
 _SHAPES = {"imbalance": ("balance",), "sigmoid": ("A", "B"), "power": ("tau",)}
 
 
-def kernel_of(settings: ModelSettings) -> Any:
-    """Return the kernel, in which the values that are given are fixed."""
-    name, kernel = settings.kernel, LIBSVM_KERNELS[settings.kernel]
+def kernel_of(settings: ModelSettings, samples: Samples) -> Any:
+    """Return the kernel, in which the values that are given are fixed.
+
+    A kernel with a width for each column of the samples has hyperparameters of their names.
+    """
+    name, kernel = settings.kernel, KERNELS[settings.kernel]
+    if settings.share_gamma and name != "ard":
+        raise ArgumentError(
+            "--share-gamma",
+            f"must not be given for the kernel {name}, got {settings.share_gamma[0]!r}.",
+        )
     values = {option: getattr(settings, option) for option in ("gamma", "degree", "coef0")}
     given = {option: value for option, value in values.items() if value is not None}
     for option, value in given.items():
@@ -34,7 +44,36 @@ def kernel_of(settings: ModelSettings) -> Any:
             raise ArgumentError(
                 f"--{option}", f"must not be given for the kernel {name}, got {value!r}."
             )
-    return kernel(**given)
+    if name != "ard":
+        return kernel(**given)
+    columns = column_names(samples)
+    groups = [_sharing(text, columns) for text in settings.share_gamma] or None
+    return kernel_of_columns(ARD(groups=groups, **given), columns, samples.columns)
+
+
+def column_names(samples: Samples) -> list[str]:
+    """Return the names of the columns that are features, or the numbers in LIBSVM's format."""
+    if samples.columns is not None:
+        return [column.name for column in samples.columns.features]
+    numbers = range(samples.X.shape[1])
+    if samples.numbering is not None:
+        numbers = samples.numbering.features.tolist()
+    return [str(number + 1) for number in numbers]
+
+
+def _sharing(text: str, columns: Sequence[str]) -> list[str]:
+    """Return the columns that share a width, by names or patterns that are split at commas."""
+    found: list[str] = []
+    for pattern in text.split(","):
+        own = [name for name in columns if name == pattern]
+        own = own or [name for name in columns if fnmatchcase(name, pattern)]
+        if not own:
+            raise ArgumentError(
+                "--share-gamma",
+                f"must name columns that are features, among {listed(columns)}, got {pattern!r}.",
+            )
+        found += own
+    return found
 
 
 def weighting_of(settings: ModelSettings, score: str | None, labels: Array) -> Any:

@@ -24,6 +24,7 @@ from span_hpo.search import DEFAULT_BUDGETS, PRUNERS, SAMPLERS, SCHEDULERS
 from span_hpo.solver import SOLVERS
 from span_hpo.weighting import WEIGHTINGS
 
+KERNEL_NAMES = (*LIBSVM_KERNELS, "ard")  # kernels whose models can be kept in files
 MOST_REFITS = 1000  # largest number of rows for which refits are made by default
 # Arguments of the library that options set; for example, --gamma sets the argument `gamma`.
 LIBRARY_ARGUMENTS = frozenset(
@@ -75,6 +76,7 @@ class ModelSettings:
     """Kernel, weighting and metric, with the hyperparameters that are given."""
 
     kernel: str
+    share_gamma: tuple[str, ...]
     weighting: str | None
     metric: str
     costs: tuple[str, ...]
@@ -96,13 +98,14 @@ class SearchSettings:
     trials: int
     timeout: float | None
     patience: int | None
-    sampler: str
+    sampler: str | None
     pruner: str | None
     budgets: tuple[float, ...] | None
     storage: str | None
     resume: bool
     jobs: int | None
     seed: int | None
+    refine: bool
     out: Path
     force: bool
     engine: str
@@ -125,7 +128,7 @@ class SearchSettings:
                 raise ArgumentError(
                     option, f"must not be given for the engine {self.engine}, got {value!r}."
                 )
-        if self.engine == "ray" and self.sampler not in ("tpe", "random"):
+        if self.engine == "ray" and self.sampler not in (None, "tpe", "random"):
             raise ArgumentError(
                 "--sampler", f"must be tpe or random for the engine ray, got {self.sampler!r}."
             )
@@ -288,10 +291,17 @@ model_options = gathered(
     ModelSettings,
     click.option(
         "--kernel",
-        type=click.Choice(list(LIBSVM_KERNELS)),
+        type=click.Choice(KERNEL_NAMES),
         default="rbf",
         show_default=True,
-        help="Kernel of the support vector machine.",
+        help="Kernel of the support vector machine; ard has a width for each column.",
+    ),
+    click.option(
+        "--share-gamma",
+        metavar="COLUMNS",
+        multiple=True,
+        help="Columns that share a width with the kernel ard, such as red,green,blue or 'pixel_*'. "
+        "Can be repeated.  [default: only the categories of a column do]",
     ),
     click.option(
         "--weighting",
@@ -314,7 +324,7 @@ model_options = gathered(
         multiple=True,
         help="Cost of an error; repeat the option with labels for one cost per class.",
     ),
-    click.option("--gamma", type=float, help="Coefficient gamma of the kernels rbf and poly."),
+    click.option("--gamma", type=float, help="Coefficient gamma of the kernels rbf, ard and poly."),
     click.option("--degree", type=int, help="Degree of the kernel poly.  [default: 3]"),
     click.option("--coef0", type=float, help="Constant term of the kernel poly.  [default: 1]"),
     click.option("--balance", type=float, help="Exponent of the weighting imbalance."),
@@ -365,9 +375,8 @@ search_options = gathered(
     click.option(
         "--sampler",
         type=click.Choice(SAMPLERS),
-        default="tpe",
-        show_default=True,
-        help="Sampler that suggests hyperparameters; Ray supports tpe and random.",
+        help="Sampler that suggests hyperparameters; Ray supports tpe and random.  [default: tpe; "
+        "with the kernel ard none, but a search by gradients]",
     ),
     click.option(
         "--pruner",
@@ -397,6 +406,11 @@ search_options = gathered(
         "all cores with Ray]",
     ),
     click.option("--seed", type=int, callback=at_least(0), help="Random seed of the sampler."),
+    click.option(
+        "--refine",
+        is_flag=True,
+        help="Follow the gradient from the best point of the search, and keep the better one.",
+    ),
     click.option(
         "--out",
         type=click.Path(path_type=Path),

@@ -9,6 +9,8 @@ import click
 from span_hpo.metrics import loss_name
 from span_hpo.runtime import counted
 
+_MOST_COLUMNS = 20  # largest number of columns whose relevance is printed
+_MOST_PARAMS = 12  # largest number of hyperparameters that are printed
 _MOST_SUSPECTS = 10  # largest number of suspects that are printed
 _TITLES = {"at_least": "at least", "at_most": "at most"}
 
@@ -45,14 +47,15 @@ def print_error_rate(error: float, n_rows: int) -> None:
 
 def print_tuned(result: dict[str, Any], places: str) -> None:
     """Print the result of a search; `places` is "lines" or "rows", by which suspects are named."""
-    is_searched = result["storage"] is not None
+    is_searched = result["search"] is not None
     inside = result["scale_inside"] and result["scaling_rows"] > 0
     searched = f" by method {result['loo_method']}" if is_searched else ""
     lines = {"honest": _shown_honest(result)} if is_searched else {}
     lines |= {
         "rows": _shown_shape(result),
         "scaling": _shown_scaling(result),
-        "trials": f"{result['trials']} in {result['seconds']:.1f} s" + _shown_end(result),
+        "trials": _shown_trials(result) + _shown_end(result),
+        **_shown_refinement(result),
         "chosen": _shown_params(result["best_params"]) or "nothing was searched",
         "loss": f"{loss_name(result['metric'])} = {result['best_loss']:.4f}"
         + (" (optimistic, because it was selected)" if is_searched else ""),
@@ -67,14 +70,45 @@ def print_tuned(result: dict[str, Any], places: str) -> None:
         "suspects": _shown_suspects(result, places),
         "model": ", ".join(filter(None, [result["model"], result["libsvm"]])),
     }
-    if is_searched:
+    if result["storage"] is not None:
         lines["study"] = result["storage"]
     for name, text in lines.items():
         click.echo(f"{name:<10} {text}")
         if name == "chosen":
             _print_legend(result["legend"], result["best_params"])
             _print_ensemble(result["ensemble"])
+    _print_relevance(result["feature_relevance"])
     _print_groups(result["groups"])
+
+
+def _print_relevance(relevance: dict[str, float] | None) -> None:
+    """Print the most relevant columns, one to a line."""
+    if relevance is None:
+        return
+    width = max(10, *(len(name) for name in relevance))
+    click.echo(f"\n{'column':<{width}} relevance (width times variance)")
+    for name, value in list(relevance.items())[:_MOST_COLUMNS]:
+        click.echo(f"{name:<{width}} {value:9.4f}")
+    more = len(relevance) - _MOST_COLUMNS
+    if more > 0:
+        click.echo(f"and {counted(more, 'column')} with less, which --json lists")
+
+
+def _shown_trials(result: dict[str, Any]) -> str:
+    """Return the number and the time of trials, or of the evaluations of a search by gradients."""
+    text, found = f"{result['trials']} in {result['seconds']:.1f} s", result["gradient_search"]
+    return text if found is None else f"{text}, along the gradient of {found['metric']}"
+
+
+def _shown_refinement(result: dict[str, Any]) -> dict[str, str]:
+    """Return the line about gradient steps after the search, if there were any."""
+    found = result["refinement"]
+    if found is None:
+        return {}
+    name, count = loss_name(result["metric"]), counted(found["evaluations"], "evaluation")
+    text = f"{name} = {found['loss_before']:.4f} before, {found['loss_after']:.4f} after {count} "
+    text += f"along the gradient of {found['metric']}"
+    return {"refined": text + ("" if found["is_kept"] else "; the point before is kept")}
 
 
 def _shown_bounds(bounds: list[float] | None) -> str:
@@ -207,10 +241,14 @@ def _shown_suspects(result: dict[str, Any], places: str) -> str:
 
 
 def _shown_params(params: dict[str, Any]) -> str:
-    return ", ".join(
+    shown = [
         f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in params.items()
-    )
+    ]
+    more = len(shown) - _MOST_PARAMS
+    if more > 0:
+        shown[_MOST_PARAMS:] = [f"and {more} more, which --json lists"]
+    return ", ".join(shown)
 
 
 def _one_line(text: str) -> str:

@@ -7,8 +7,9 @@ import numpy as np
 
 from span_hpo.cli.files import ModelFiles, PredictionTask
 from span_hpo.cli.search_engines import Engine
-from span_hpo.estimators import SpanSVC
+from span_hpo.estimators import SpanSVC, relevance_of_model
 from span_hpo.io import EnsemblePredictor, Predictor, Samples
+from span_hpo.kernels import ARD
 from span_hpo.objective import Evaluation
 from span_hpo.runtime import Array, FloatArray, IndexArray
 from span_hpo.selection import FEW_TRIALS, HonestEstimate
@@ -79,17 +80,20 @@ def tuned_result(
     """
     was_searched = bool(model.objective_.space)
     return {
-        **(honest_figures(engine.honest) if was_searched else {}),
+        **(honest_figures(engine.honest, is_moved=_is_moved(model)) if was_searched else {}),
         "file": str(file),
         **shape_of(samples),
         **scaling_of_rows(model.objective_.scaling, model.scale_rows_, len(samples.y)),
         "scale_inside": model.scale_inside,
         "metric": model.metric,
         "loo_method": model.loo_method_,
+        "search": engine.search if was_searched else None,
         "trials": engine.finished() if was_searched else 0,
         "settled": was_searched and engine.settled(),
         "patience": engine.settings.patience,
+        **gradient_figures(model, engine),
         "best_params": model.best_params_,
+        "feature_relevance": relevance_of(model, samples),
         "legend": model.objective_.legend,
         "best_loss": model.best_loss_,
         "threshold": model.threshold_,
@@ -112,21 +116,52 @@ def tuned_result(
     }
 
 
+def gradient_figures(model: SpanSVC, engine: Engine) -> dict[str, Any]:
+    """Return what a search by gradients, and gradient steps after a search, have done, or None."""
+    found, refined = getattr(engine, "found", None), model.refinement_
+    return {
+        "gradient_search": None if found is None else found.figures(),
+        "refinement": None if refined is None else refined.figures(),
+    }
+
+
+def relevance_of(model: SpanSVC, samples: Samples) -> dict[str, float] | None:
+    """Return the relevance of each column, the most relevant first; None without own widths."""
+    if not isinstance(model.objective_.kernel, ARD):
+        return None
+    return relevance_of_model(model, samples.columns)
+
+
 def _members(model: SpanSVC) -> list[dict[str, Any]]:
     """Return the weight and the hyperparameters of each member of an ensemble."""
     pairs = zip(model.weights_.tolist(), model.members_params_, strict=True)
     return [{"weight": weight, "params": params} for weight, params in pairs]
 
 
-def honest_figures(honest: HonestEstimate | str) -> dict[str, Any]:
-    """Return the honest estimate and its interval, or why there is none."""
+def _is_moved(model: SpanSVC) -> bool:
+    """Return whether gradient steps have found a better point than the search before them."""
+    return model.refinement_ is not None and model.refinement_.is_kept
+
+
+def honest_figures(honest: HonestEstimate | str, *, is_moved: bool = False) -> dict[str, Any]:
+    """Return the honest estimate and its interval, or why there is none.
+
+    Parameters
+    ----------
+    honest
+        The estimate, or the reason.
+    is_moved
+        Whether the model is not that of the best trial, from which gradient steps have led to it.
+    """
     if isinstance(honest, str):
         return {"honest_error": None, "honest_interval": None, "honest_note": honest}
-    few = f"pessimistic, because there are fewer than {FEW_TRIALS} trials"
+    notes = ["of the best trial before the gradient steps"] if is_moved else []
+    if honest.is_pessimistic:
+        notes.append(f"pessimistic, because there are fewer than {FEW_TRIALS} trials")
     return {
         "honest_error": honest.error,
         "honest_interval": list(honest.interval),
-        "honest_note": few if honest.is_pessimistic else "",
+        "honest_note": "; ".join(notes),
     }
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from span_hpo.cli.gradient_engine import GradientEngine
 from span_hpo.cli.interrupts import gentle_ctrl_c, noted_ctrl_c
 from span_hpo.cli.options import SearchSettings
 from span_hpo.cli.output import print_note
@@ -17,6 +18,8 @@ from span_hpo.estimators import sampler_seed
 from span_hpo.objective import SpanObjective
 from span_hpo.runtime import ArgumentError
 from span_hpo.selection import ENSEMBLE_LOSSES, MOST_CANDIDATES, HonestEstimate
+
+_SAMPLER = "tpe"  # default sampler of Optuna
 
 
 class Engine(Protocol):
@@ -27,7 +30,9 @@ class Engine(Protocol):
     settings
         Settings of the search.
     place
-        Path or URL of the storage that keeps the trials.
+        Path or URL of the storage that keeps the trials, or None if they are not kept.
+    search
+        Name of the search in results.
     in_folder
         Whether the storage is a folder.
     honest
@@ -36,8 +41,9 @@ class Engine(Protocol):
     """
 
     settings: SearchSettings
-    place: str
+    place: Any
     in_folder: ClassVar[bool]
+    search: ClassVar[str]
     honest: HonestEstimate | str
 
     def prepare(self) -> None:
@@ -60,7 +66,9 @@ class Engine(Protocol):
         """Return whether the last finished trials have brought no lower loss, so that it ended."""
 
 
-def engine_of(settings: SearchSettings, model: Path, *, progress_bar: bool) -> Engine:
+def engine_of(
+    settings: SearchSettings, model: Path, *, progress_bar: bool, by_gradients: bool = False
+) -> Engine:
     """Return the engine that the settings ask for.
 
     Parameters
@@ -71,7 +79,11 @@ def engine_of(settings: SearchSettings, model: Path, *, progress_bar: bool) -> E
         Path of the model without its suffix, after which the study is named.
     progress_bar
         Show a progress bar.
+    by_gradients
+        Search by gradients, unless a sampler or another engine is given.
     """
+    if by_gradients and settings.sampler is None and settings.engine == "optuna":
+        return GradientEngine(settings, progress_bar)
     if settings.engine == "ray":
         folder = settings.storage or str(model.with_name(model.name + ".ray"))
         return RayEngine(settings, model.name, _absolute(folder), progress_bar)
@@ -84,6 +96,7 @@ class OptunaEngine:
     """Search in threads of this process, with a study in a journal or a database."""
 
     in_folder: ClassVar[bool] = False
+    search: ClassVar[str] = "optuna"
     settings: SearchSettings
     name: str
     place: str
@@ -94,7 +107,7 @@ class OptunaEngine:
 
     def prepare(self) -> None:
         """Raise if a package is missing, or a study to resume, or one would be replaced unasked."""
-        self._adapter().check_sampler(self.settings.sampler)
+        self._adapter().check_sampler(self.settings.sampler or _SAMPLER)
         has_trials = self._adapter().trial_count(self.place, self.name) > 0
         if self.settings.resume and not has_trials:
             raise ArgumentError(
@@ -131,7 +144,7 @@ class OptunaEngine:
             adapter.delete_study(self.place, self.name)
         try:
             self._study = study = adapter.new_study(
-                sampler=self.settings.sampler,
+                sampler=self.settings.sampler or _SAMPLER,
                 pruner=self.settings.pruner,
                 storage=self.place,
                 study_name=self.name,
@@ -194,6 +207,7 @@ class RayEngine:
     """Search in processes of this machine or of a cluster, with a folder of results."""
 
     in_folder: ClassVar[bool] = True
+    search: ClassVar[str] = "ray"
     settings: SearchSettings
     name: str
     place: str
@@ -341,9 +355,9 @@ def _why_not_honest(
 
 
 def _kept(engine: Engine) -> str:
-    """Return how to go on with the trials that have finished; an empty text if there are none."""
+    """Return how to go on with the trials that are kept; an empty text if there are none."""
     done, trials = engine.finished(), engine.settings.trials
-    if not done:
+    if not done or engine.place is None:
         return ""
     command = [part for part in sys.argv[1:] if part not in ("--resume", "--force")]
     again = shlex.join(["span-hpo", *command, "--resume"])

@@ -2,6 +2,7 @@
 
 from span_hpo.estimators.all_rows import AllRows
 from span_hpo.estimators.defaults import AUTO, default_weighting
+from span_hpo.estimators.gradients import GradientSearch, searched_by_gradients
 from span_hpo.estimators.leaks import depends_on_labels, steps_that_depend_on_labels
 from span_hpo.estimators.learner import LEARNER_SPACE, LEARNER_START, learner_arguments
 from span_hpo.estimators.loo_scorers import loo_loss, loo_scorer
@@ -13,6 +14,7 @@ from span_hpo.estimators.search_cv import SpanSearchCV
 from span_hpo.estimators.searches import sampler_seed
 from span_hpo.estimators.span_svc import SpanSVC
 from span_hpo.estimators.svc_arguments import SVCArguments
+from span_hpo.estimators.widths import kernel_of_columns, relevance_of_model
 
 __all__ = [
     "AUTO",
@@ -20,6 +22,7 @@ __all__ = [
     "LEARNER_START",
     "SCALES",
     "AllRows",
+    "GradientSearch",
     "LooSVC",
     "SVCArguments",
     "ScaledRows",
@@ -30,9 +33,12 @@ __all__ = [
     "depends_on_labels",
     "exact_evaluation",
     "fitted_scaler",
+    "kernel_of_columns",
     "learner_arguments",
     "loo_loss",
     "loo_scorer",
+    "relevance_of_model",
     "sampler_seed",
+    "searched_by_gradients",
     "steps_that_depend_on_labels",
 ]

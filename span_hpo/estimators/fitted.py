@@ -1,6 +1,5 @@
 """What all fitted estimators of this package can do: predict, calibrate and name suspects."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,10 @@ from span_hpo.estimators.left_out import LeftOutClassifier
 from span_hpo.estimators.plain import as_plain
 from span_hpo.estimators.scaling import check_fits_in_a_file, scaled
 from span_hpo.estimators.thresholds import threshold_rule
+from span_hpo.estimators.widths import relevance_of_model
 from span_hpo.io import Encoding, EnsemblePredictor, Predictor
-from span_hpo.kernels import Precomputed
-from span_hpo.objective import Evaluation, SpanObjective, pair_values
+from span_hpo.kernels import ARD, Precomputed
+from span_hpo.objective import Evaluation, SpanObjective, pair_values, rescaled_svc
 from span_hpo.runtime import Array, FloatArray, IndexArray
 from span_hpo.selection import LOG_ODDS, Ensemble
 from span_hpo.suspects import density_scores, listed, wrong_label_probabilities
@@ -149,6 +149,10 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         self.estimator_ = self.objective_.fit_model(self.best_params_)
         self.n_iter_ = int(np.max(self.estimator_.n_iter_))
 
+    def _point(self) -> dict[str, Any]:
+        """Return the hyperparameters of the model that its objective searches."""
+        return getattr(self, "best_params_", {})
+
     def left_out(self) -> LeftOutClassifier:
         """Return a classifier that predicts each training row as the model without that row does.
 
@@ -176,6 +180,17 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
     def suspects_(self) -> IndexArray:
         """Training rows whose labels are more probably wrong than right, most probable first."""
         return listed(self.label_error_probability_)
+
+    @property
+    def feature_relevance_(self) -> dict[Any, float]:
+        """Relevance of each column to the kernel, the most relevant one first."""
+        check_is_fitted(self)
+        if not isinstance(self.objective_.kernel, ARD):
+            raise AttributeError(
+                "`feature_relevance_` needs a kernel with a width for each feature, such as "
+                f'kernel="ard", and the kernel is {type(self.objective_.kernel).__name__}.'
+            )
+        return relevance_of_model(self, self.encoding_)
 
     def predict(self, X: Any) -> Array:
         """Return the predicted label of each row, by `threshold_` if there is one."""
@@ -227,22 +242,29 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         Raises
         ------
         ValueError
-            If the kernel is not "rbf", "linear" or "poly", or files cannot hold the scaler.
+            If the kernel is not "rbf", "ard", "linear" or "poly", or files cannot hold the scaler.
         """
         check_is_fitted(self)
         check_fits_in_a_file(self.scaler_)
         columns = self.encoding_ if columns is None else columns
-        form = partial(Predictor.from_svc, scaler=self.scaler_, columns=columns)
-        if self._ensemble is None:
-            return form(
-                self.estimator_,
-                parameters=getattr(self, "best_params_", None),
-                sigmoids=self._sigmoids,
-                threshold=self.threshold_,
+
+        def form(svc: Any, params: dict[str, Any], sigmoids: Any, threshold: float) -> Predictor:
+            model, factors = rescaled_svc(svc, self.objective_, params)
+            return Predictor.from_svc(
+                model,
+                parameters=params,
+                scaler=self.scaler_,
+                sigmoids=sigmoids,
+                columns=columns,
+                threshold=threshold,
+                factors=factors,
             )
+
+        if self._ensemble is None:
+            return form(self.estimator_, self._point(), self._sigmoids, self.threshold_)
         own = self._ensemble
         members = [
-            form(svc, parameters=params, sigmoids=sigmoids)
+            form(svc, params, sigmoids, 0.0)
             for svc, params, sigmoids in zip(own.members, own.params, own.sigmoids, strict=True)
         ]
         return EnsemblePredictor.of_members(members, own.weights, self.threshold_)
@@ -259,18 +281,20 @@ class FittedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit
         Raises
         ------
         ValueError
-            If the kernel is not "rbf", "linear" or "poly", the labels are neither text nor whole
-            numbers nor truth values, columns were encoded, or this is an ensemble.
+            If the kernel is not "rbf", "ard", "linear" or "poly", the labels are neither text nor
+            whole numbers nor truth values, columns were encoded, or this is an ensemble.
         """
         self._check_is_single("as_sklearn")
+        svc, factors = rescaled_svc(self.estimator_, self.objective_, self._point())
         return as_plain(
-            self.estimator_,
+            svc,
             self.scaler_,
             self._sigmoids,
             self.classes_,
             cut=self.threshold_,
             encoding=self.encoding_,
             feature_names=getattr(self, "feature_names_in_", None),
+            factors=factors,
         )
 
     def _features(self, X: Any) -> Any:

@@ -50,7 +50,8 @@ class LooSVC(FittedSVC):
     ----------
     C, kernel, degree, gamma, coef0, class_weight
         Model, as in ``SVC``. The kernel must be positive semi-definite: "rbf", "linear", "poly"
-        with `coef0` of at least 0, "precomputed", or a callable ``(X, Z) -> matrix``.
+        with `coef0` of at least 0, "precomputed", a callable ``(X, Z) -> matrix``, or a kernel with
+        fixed hyperparameters such as ``ARD(gamma=[0.5, 2.0])``.
     tol, max_iter
         Stopping tolerance and limit of iterations, as in ``SVC``. Leave-one-out values are those of
         the exact solution.
@@ -96,6 +97,9 @@ class LooSVC(FittedSVC):
     threshold_, threshold_loss_
         Decision value from which on the second class is predicted, and the leave-one-out loss
         there; see `SpanSVC`.
+    feature_relevance_
+        Relevance of each feature, the most relevant one first, for a kernel with a width for each;
+        see `SpanSVC`.
     label_error_probability_, suspects_
         Probability that the label of each training row is wrong, and the rows for which it is above
         0.5, the most probable first; see `SpanSVC`.

@@ -10,6 +10,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from span_hpo.calibration import PlattSigmoid
@@ -38,10 +39,13 @@ def as_plain(
     cut: float = 0.0,
     encoding: Encoding | None = None,
     feature_names: Array | None = None,
+    factors: FloatArray | None = None,
 ) -> Pipeline:
     """Return a fitted model as a pipeline of scikit-learn's own classes.
 
-    The steps are the scaler, if there is one, and the classifier. For two classes, the classifier
+    The steps are the scaler, if there is one, for a kernel with a width for each feature a
+    ``StandardScaler`` that multiplies features by the roots of their widths, and the classifier.
+    For two classes, the classifier
     is a ``CalibratedClassifierCV`` of the fitted ``SVC``. Its calibrator is an
     ``IsotonicRegression`` whose knots lie on Platt's sigmoid, with steps of 1e-4, but which stays
     on the side of 1/2 that the predicted class asks for. Thus its labels, which are the more
@@ -70,6 +74,8 @@ def as_plain(
         Encoding of the columns that the model was fitted to, which must be None.
     feature_names
         Names of the features, if the model was fitted to a DataFrame.
+    factors
+        Factor of each scaled feature, shape (d,), on which the model works, or None for 1.
 
     Returns
     -------
@@ -106,19 +112,31 @@ def as_plain(
             "missing values. Encode them before the fit, for instance with a ColumnTransformer."
         )
     if svc.kernel not in LIBSVM_KERNELS:
+        got = repr(svc.kernel) if isinstance(svc.kernel, str) else "a callable"
         raise ValueError(
             f"A plain model needs one of the kernels {sorted(LIBSVM_KERNELS)}, which other tools "
-            f"know, got {svc.kernel!r}."
+            f"know, got {got}."
         )
     labels = _as_labels(classes)
     plain = _plain_svc(svc, labels)
     classifier = plain if len(labels) > 2 else _calibrated(plain, sigmoids[0], cut)
+    steps = [] if scaler is None else [("scaler", copy.copy(scaler))]
+    if factors is not None:
+        steps.append(("widths", _multiplier(factors)))
     if feature_names is not None:
-        scaler = copy.copy(scaler)
-        first = plain if scaler is None else scaler
+        first = steps[0][1] if steps else plain
         first.feature_names_in_ = feature_names
-    steps = [] if scaler is None else [("scaler", scaler)]
     return Pipeline([*steps, ("classifier", classifier)])
+
+
+def _multiplier(factors: FloatArray) -> StandardScaler:
+    """Return a scaler that multiplies features; it divides by infinity where a factor is 0."""
+    multiplier = StandardScaler(with_mean=False)
+    multiplier.fit(np.zeros((2, len(factors))))  # makes a complete object
+    with np.errstate(divide="ignore"):
+        multiplier.scale_ = 1 / factors
+    multiplier.var_ = multiplier.scale_**2
+    return multiplier
 
 
 def _as_labels(classes: Array) -> Array:

@@ -13,6 +13,7 @@ from span_hpo.weighting import (
     ComposableWeighting,
     Weighting,
     bind_to,
+    cost_gradient,
     legend_of,
     sample_costs,
     starts_of,
@@ -73,6 +74,11 @@ class _RowWeighted(ComposableWeighting):
         """Return the weighted cost of every row."""
         costs = sample_costs(self.weighting, _without_weight(data), params)
         return costs * data.score(WEIGHT)
+
+    def gradient(self, data: Dataset, params: Params, weights: FloatArray) -> dict[str, float]:
+        """Return the derivatives of the weighting, for weights that are multiplied as the costs."""
+        weights = weights * data.score(WEIGHT)
+        return cost_gradient(self.weighting, _without_weight(data), params, weights)
 
     def legend(self, data: Dataset) -> dict[str, str]:
         """Return what names of the weighting stand for."""

@@ -34,6 +34,7 @@ class SearchSettings:
     progress_bar: bool | None
     search: Any
     ensemble: bool
+    refine: Any
 
     @classmethod
     def of(cls, estimator: Any) -> "SearchSettings":
@@ -52,6 +53,24 @@ class SearchSettings:
             thread_count("n_jobs", self.n_jobs)
             if self.patience is not None:
                 whole("patience", self.patience, at_least=1)
+        if self.is_by_gradients(objective):
+            self._check_no_study()
+
+    def is_by_gradients(self, objective: SpanObjective) -> bool:
+        """Return whether the search follows gradients: with a width per feature and no sampler."""
+        return self.search is None and self.sampler is None and bool(objective.alike)
+
+    def _check_no_study(self) -> None:
+        """Raise if a setting is given that only a search with Optuna uses."""
+        for name in ("patience", "pruner", "budgets", "storage", "study_name"):
+            value = getattr(self, name)
+            if value is not None:
+                raise ArgumentError(
+                    name,
+                    "must be None for a search by gradients, which is the default for a kernel "
+                    f"with a width for each feature, got {value!r}. Name a sampler, such as "
+                    "sampler='tpe', to search with Optuna.",
+                )
 
 
 def searched(

@@ -1,5 +1,6 @@
 """Provide a scikit-learn classifier that tunes itself with one fit per trial and no folds."""
 
+import time
 from typing import Any
 
 from sklearn.utils.multiclass import check_classification_targets
@@ -9,9 +10,17 @@ from span_hpo.data import as_column, named_scores
 from span_hpo.estimators.columns import learned_columns, training_rows
 from span_hpo.estimators.defaults import AUTO, as_loo_method, chosen_loo_method, weighting_for
 from span_hpo.estimators.fitted import FittedSVC
+from span_hpo.estimators.gradients import (
+    GradientSearch,
+    as_refine,
+    check_refinable,
+    refined,
+    searched_by_gradients,
+)
 from span_hpo.estimators.row_weights import WEIGHT, checked_weights, kept_rows, row_weighted
 from span_hpo.estimators.scaling_inside import ScaledRows, as_scale_inside
 from span_hpo.estimators.searches import SearchSettings, searched
+from span_hpo.estimators.widths import kernel_of_columns
 from span_hpo.io import as_impute
 from span_hpo.objective import SpanObjective
 from span_hpo.runtime import ArgumentError
@@ -24,14 +33,16 @@ class SpanSVC(FittedSVC):
     """A support vector classifier that chooses its hyperparameters by leave-one-out.
 
     `fit` searches the hyperparameters with Optuna, with one weighted fit per trial. If all of them
-    are fixed, nothing is searched, and Optuna is not needed. Ctrl-C ends the search with a warning,
-    and the model is that of the best trial so far.
+    are fixed, nothing is searched, and Optuna is not needed. One width for each feature, as with
+    ``kernel="ard"``, is searched by gradients instead, which takes seconds for dozens of widths.
+    Ctrl-C ends the search with a warning, and the model is that of the best trial so far.
 
     Parameters
     ----------
     kernel
-        "rbf", "linear", "poly", "laplacian" or "precomputed"; a kernel such as ``RBF(gamma=0.1)``;
-        or a callable ``(X, Z) -> matrix``.
+        "rbf", "ard" (with a width for each column), "linear", "poly", "laplacian" or "precomputed";
+        a kernel such as ``RBF(gamma=0.1)`` or ``ARD(groups=[["red", "green", "blue"]])``; or a
+        callable ``(X, Z) -> matrix``. A column of categories has one width for all of them.
     weighting
         Rule that gives each row its cost: "uniform" (one cost for all rows), "imbalance" (a common
         cost, and an exponent that balances classes of different size), "class" (one cost per
@@ -41,15 +52,17 @@ class SpanSVC(FittedSVC):
         all other metrics.
     metric
         "error", "balanced_error", "smooth_error", "hinge", "log_loss", "brier", "auc",
-        "average_precision", "f1", "mcc", or a callable ``(y, decision_values) -> loss``. All are
-        minimised. If larger values of a metric are better, one minus its value is minimised.
+        "average_precision", "f1", "mcc", "span_functional", or a callable
+        ``(y, decision_values) -> loss``. All are minimised. If larger values of a metric are
+        better, one minus its value is minimised.
     loo_method
         "span" (an estimate from the fit alone), "exact" (proven, along dual paths), "refit",
         "stopping", or "auto", which stands for "exact" or "span", whichever suits the data and the
         metric. `loo_method_` holds the choice.
     n_trials
         Number of trials; None for as many as the `timeout` allows. With a `storage`, trials of
-        earlier fits of the study count.
+        earlier fits of the study count. In a search by gradients, it is the number of evaluations,
+        over which the steps become shorter; None then stands for the default of `minimize`.
     timeout
         End the search after this many seconds. The first trial is always finished, and the final
         fit follows.
@@ -57,8 +70,9 @@ class SpanSVC(FittedSVC):
         End the search when so many trials in a row have not lowered the loss. By default, the
         search does not end for this reason. 40 saves about half of 150 trials at little or no loss.
     sampler
-        "tpe" (the default), "random", "qmc", "cmaes" or "gp", seeded by `random_state`; or a
-        sampler of Optuna.
+        "tpe", "random", "qmc", "cmaes" or "gp", seeded by `random_state`; or a sampler of Optuna.
+        By default, a kernel with a width for each feature is searched by gradients, for which the
+        settings from `patience` to `study_name` must be None, and other kernels by "tpe".
     pruner
         "none" (the default), "median", "percentile", "halving" or "hyperband"; or a pruner of
         Optuna.
@@ -71,11 +85,16 @@ class SpanSVC(FittedSVC):
         storage of Optuna, the URL of a database or the path of a journal. By default, the study is
         kept in memory.
     n_jobs
-        Number of threads that run trials; -1 stands for all cores.
+        Number of threads that run trials; -1 stands for all cores. A search by gradients goes step
+        by step in one.
     search
         Function that takes the `SpanObjective` and returns the chosen hyperparameters, or for an
         ensemble a list of them, the best first. It replaces the search with Optuna, so that the
         settings from `n_trials` to `n_jobs` are not used.
+    refine
+        Follow the gradient from the best point of the search, and keep the better one of this point
+        and the best that is found: True for 30 evaluations, or their number. `refinement_` says
+        what it has brought.
     scale
         How the features are scaled, based on the training rows: "auto" ("minmax" for dense
         features, None for sparse ones), "minmax" (to [0, 1]; sparse features are divided by their
@@ -90,7 +109,7 @@ class SpanSVC(FittedSVC):
         numbers and the most frequent category), "most_frequent" or "indicator" (as "median", with
         a feature of 0 and 1 for each column that has missing values). None refuses them.
     random_state
-        Random seed of the sampler.
+        Random seed of the sampler. A search by gradients is the same for all seeds.
     progress_bar
         Show a progress bar. By default, only a search on more than 3,000 rows prints something on
         standard error: one line about memory, and one about the time that is left. False prints
@@ -123,7 +142,14 @@ class SpanSVC(FittedSVC):
     honest_error_, honest_interval_
         Estimate of the loss on new rows that is corrected for the search, and a 90 % interval. They
         are computed when they are first used, and exist after a search with Optuna by a metric that
-        is a mean over rows or classes, such as "error" or "balanced_error".
+        is a mean over rows or classes, such as "error" or "balanced_error". With `refine`, they are
+        those of the best trial before the gradient steps.
+    feature_relevance_
+        Relevance of each column, the most relevant one first, for a kernel with a width for each:
+        the width times the variance of the scaled feature, which is half of what the feature adds
+        to the exponent of the kernel in the mean over pairs of rows; see `feature_relevance`. The
+        keys are the names of the columns, or their numbers if they have no names. Of a column with
+        categories, it is the sum over these; of an ensemble, the weighted mean.
     loo_method_
         Method of leave-one-out that was used.
     loo_
@@ -161,6 +187,13 @@ class SpanSVC(FittedSVC):
         Number of iterations of the final fit; the largest one if there are several classes.
     study_
         Study of Optuna, or None if Optuna was not used.
+    gradient_search_, refinement_
+        What a search by gradients, and the steps of `refine`, have done: the metric whose gradient
+        was followed, the number of evaluations, the loss before and after, and the path. They are
+        None without such a search and without `refine`. A metric without derivatives, such as
+        "error", is replaced by "smooth_error" for the steps; one in which classes count, such as
+        "balanced_error", by the same with equal weights of all classes. All losses of the estimator
+        are still those of its own metric.
     objective_
         Objective that was minimised.
     classes_, n_features_in_, feature_names_in_
@@ -201,6 +234,7 @@ class SpanSVC(FittedSVC):
         study_name: str | None = None,
         n_jobs: int = 1,
         search: Any = None,
+        refine: bool | int = False,
         scale: Any = "auto",
         scale_inside: bool = False,
         impute: str | None = None,
@@ -228,6 +262,7 @@ class SpanSVC(FittedSVC):
         self.study_name = study_name
         self.n_jobs = n_jobs
         self.search = search
+        self.refine = refine
         self.scale = scale
         self.scale_inside = scale_inside
         self.impute = impute
@@ -289,7 +324,9 @@ class SpanSVC(FittedSVC):
         self.objective_ = SpanObjective(
             scaling.features,
             y[kept],
-            kernel=self.kernel,
+            kernel=kernel_of_columns(
+                self.kernel, getattr(self, "feature_names_in_", None), self.encoding_
+            ),
             weighting=weighting,
             metric=self.metric,
             loo_method="span" if loo_method == AUTO else loo_method,
@@ -308,7 +345,7 @@ class SpanSVC(FittedSVC):
         if loo_method == AUTO:
             self.objective_.loo_method = chosen_loo_method(self.objective_)
         self.loo_method_ = self.objective_.loo_method
-        points, self.study_ = searched(settings, self.objective_)
+        points = self._searched(settings, self.objective_)
         self.best_params_ = points[0]
         self._honest_estimate: HonestEstimate | None = None  # computed when it is first used
         evaluation = self.objective_.evaluate(self.best_params_, complete=True)
@@ -318,6 +355,30 @@ class SpanSVC(FittedSVC):
         ensemble = ensemble_of(self.objective_, points) if self.ensemble else None
         self._keep(evaluation, kept, len(y), ensemble)
         return self
+
+    def _searched(self, settings: SearchSettings, objective: SpanObjective) -> list[dict[str, Any]]:
+        """Search, and return the best hyperparameters; for an ensemble also other candidates."""
+        self.study_: Any = None
+        self.gradient_search_: GradientSearch | None = None
+        self.refinement_: GradientSearch | None = None
+        evaluations = as_refine(self.refine) if objective.space else 0
+        end = None if self.timeout is None else time.monotonic() + self.timeout
+        if settings.is_by_gradients(objective):
+            points, self.gradient_search_ = searched_by_gradients(
+                objective,
+                self.n_trials,
+                timeout=self.timeout,
+                progress_bar=bool(self.progress_bar),
+            )
+            points = points if self.ensemble else points[:1]
+        else:
+            if evaluations:
+                check_refinable(objective)
+            points, self.study_ = searched(settings, objective)
+        if evaluations:
+            best, self.refinement_ = refined(objective, points[0], evaluations, end)
+            points = [best, *(points if self.ensemble and best != points[0] else points[1:])]
+        return points
 
     def _check_ensemble(self) -> None:
         if self.ensemble not in (True, False):
@@ -341,6 +402,12 @@ class SpanSVC(FittedSVC):
     def _honest(self, name: str) -> HonestEstimate:
         """Return the honest estimate of the search, or raise if there is none."""
         check_is_fitted(self)
+        if self.gradient_search_ is not None:
+            raise AttributeError(
+                f"`{name}` is there after a search with Optuna only, and this was a search by "
+                "gradients, whose path is no sample of independent trials. Name a sampler, or use "
+                "cross_val_score."
+            )
         if self.study_ is None:
             raise AttributeError(
                 f"`{name}` is there after a search with Optuna only. Without a search, nothing was "

@@ -1,6 +1,6 @@
 """Translate the arguments of scikit-learn's ``SVC`` into a kernel and a weighting."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,9 +8,10 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.class_weight import compute_class_weight
 
-from span_hpo.kernels import RBF, FunctionKernel, Kernel, Linear, Polynomial, Precomputed
+from span_hpo.kernels import ARD, RBF, FunctionKernel, Kernel, Linear, Polynomial, Precomputed
 from span_hpo.runtime import FloatArray, IndexArray, plain, real, whole
 from span_hpo.solver import DEFAULT_MAX_ITER, checked_max_iter
+from span_hpo.space import as_dimension
 from span_hpo.weighting import ClassCosts, UniformCost, Weighting
 
 # The arguments of `SVC` that `SVCArguments` holds, and what they are by default.
@@ -103,7 +104,7 @@ class SVCArguments:
             rows without weight count as well, as they do in ``SVC``.
         """
         if isinstance(self.kernel, Kernel):
-            return self.kernel
+            return self.kernel.bind(X) if isinstance(self.kernel, ARD) else self.kernel
         if callable(self.kernel):
             return FunctionKernel(self.kernel)
         if self.kernel == "linear":
@@ -197,14 +198,27 @@ def _checked_kernel(kernel: Any) -> Any:
         _check_fixed(kernel)
     if callable(kernel) and not isinstance(kernel, type):
         return kernel
+    if isinstance(kernel, str) and kernel == "ard":
+        raise ValueError(
+            "`kernel` must be ARD(gamma=[...]) with a number for each feature for a single fit, "
+            "got 'ard': use SpanSVC to search them."
+        )
     raise ValueError(
         f"`kernel` must be one of {list(_KERNELS)} or a callable (X, Z) -> matrix, got {kernel!r}."
     )
 
 
 def _check_fixed(kernel: Kernel) -> None:
-    settings = [getattr(kernel, name, None) for name in kernel.parameter_names()]
-    if kernel.space or any(setting is None for setting in settings):
+    if isinstance(kernel, ARD):  # what it searches is known only with the features
+        gamma = kernel.gamma.values() if isinstance(kernel.gamma, Mapping) else kernel.gamma
+        settings = list(gamma) if isinstance(gamma, Iterable) else [gamma]
+        is_searched = any(as_dimension(setting) is not None for setting in settings)
+    else:
+        # The fields of a function are no hyperparameters, and it may be without a derivative.
+        names = () if isinstance(kernel, FunctionKernel) else kernel.parameter_names()
+        settings = [getattr(kernel, name, None) for name in names]
+        is_searched = bool(kernel.space)
+    if is_searched or any(setting is None for setting in settings):
         raise ValueError(
             f"`kernel` must have fixed hyperparameters for a single fit, got {kernel!r}: use "
             "SpanSVC to search them."

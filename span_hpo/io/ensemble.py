@@ -26,8 +26,8 @@ class EnsemblePredictor:
     Attributes
     ----------
     members
-        A `Predictor` with calibration for each member; they have the same labels, columns and
-        scaling.
+        A `Predictor` with calibration for each member; they have the same labels and columns and,
+        unless their kernel has a width for each feature, the same scaling.
     weights
         Weight of each member, shape (members,); they add up to 1.
     threshold
@@ -130,13 +130,14 @@ class EnsemblePredictor:
     def save(self, path: str | Path) -> None:
         """Write the whole ensemble as JSON; `Predictor.load` reads it."""
         contents = [member.content() for member in self.members]
-        shared = {name: contents[0][name] for name in SHARED}
+        own = any(content["scaling"] != contents[0]["scaling"] for content in contents)
+        shared = {name: contents[0][name] for name in SHARED if not (own and name == "scaling")}
         others = [
-            {name: value for name, value in content.items() if name not in SHARED}
+            {name: value for name, value in content.items() if name not in shared}
             for content in contents
         ]
         whole = {
-            "version": version_of(is_ensemble=True),
+            "version": version_of(is_ensemble=True, has_own_scalings=own),
             **shared,
             "weights": self.weights.tolist(),
             "threshold": float(self.threshold),

@@ -13,8 +13,9 @@ from span_hpo.kernels import LIBSVM_KERNELS
 
 FORMAT = "span_hpo model"
 # Version of the format. It grows when older versions of span_hpo cannot read what is written.
-VERSION = 2
+VERSION = 3
 _SINGLE = 1  # version that had neither thresholds nor ensembles
+_SAME_SCALING = 2  # version in which all members of an ensemble had one scaling
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")  # may stand for a character that is no text
 
 
@@ -100,12 +101,17 @@ ENSEMBLE = schema.record(
     },
     {"scaling": schema.plain, "columns": schema.plain, "threshold": schema.number},
 )
-SHARED = ("labels", "scaling", "columns")  # fields that all members of an ensemble have in common
+# Fields that all members of an ensemble have in common, but for scalings with a width per feature.
+SHARED = ("labels", "scaling", "columns")
 
 
-def version_of(*, has_threshold: bool = False, is_ensemble: bool = False) -> int:
+def version_of(
+    *, has_threshold: bool = False, is_ensemble: bool = False, has_own_scalings: bool = False
+) -> int:
     """Return the lowest version of the format that holds a model."""
-    return VERSION if has_threshold or is_ensemble else _SINGLE
+    if has_own_scalings:
+        return VERSION
+    return _SAME_SCALING if has_threshold or is_ensemble else _SINGLE
 
 
 def model_json(content: dict[str, Any]) -> str:
@@ -155,7 +161,9 @@ def read_content(text: str, source: str) -> dict[str, Any]:
 def _ensemble(content: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of an ensemble, whose members also get the fields that they share."""
     found = ENSEMBLE(content, "")
-    shared = {name: content.get(name) for name in SHARED}
+    has_own_scalings = "scaling" not in content
+    names = [name for name in SHARED if not (name == "scaling" and has_own_scalings)]
+    shared = {name: content.get(name) for name in names}
     members = []
     for number, member in enumerate(found["members"]):
         place = f"members[{number}]"

@@ -104,6 +104,7 @@ class Predictor:
         sigmoids: Sequence[PlattSigmoid] | None = None,
         columns: Encoding | None = None,
         threshold: float = 0.0,
+        factors: FloatArray | None = None,
     ) -> "Predictor":
         """Return the predictor of a fitted ``SVC``.
 
@@ -122,6 +123,9 @@ class Predictor:
             has both.
         threshold
             Decision value from which on the second of two classes is predicted.
+        factors
+            Factor of each feature after the scaler, shape (d,), on which the model works, as with a
+            width for each feature; None if there are none.
 
         Raises
         ------
@@ -129,8 +133,9 @@ class Predictor:
             If the model or the scaler cannot be kept in a file.
         """
         if svc.kernel not in LIBSVM_KERNELS:
+            got = repr(svc.kernel) if isinstance(svc.kernel, str) else "a callable"
             raise ValueError(
-                f"`svc` must have one of the kernels {sorted(LIBSVM_KERNELS)}, got {svc.kernel!r}."
+                f"`svc` must have one of the kernels {sorted(LIBSVM_KERNELS)}, got {got}."
             )
         if svc.break_ties:
             raise ValueError(
@@ -156,7 +161,7 @@ class Predictor:
             coefficients=sign * np.asarray(coefficients, dtype=float),
             offsets=sign * np.asarray(svc.intercept_, dtype=float),
             parameters=dict(parameters or {}),
-            scaling=None if scaler is None else scaling_of(scaler, vectors.shape[1]),
+            scaling=_scaling(scaler, factors, vectors.shape[1]),
             sigmoids=None if sigmoids is None else tuple(sigmoids),
             columns=columns,
             threshold=threshold,
@@ -417,3 +422,11 @@ class Predictor:
         except ValueError as error:
             raise damaged_model(str(path), error) from error
         return model
+
+
+def _scaling(scaler: Any, factors: FloatArray | None, count: int) -> Scaling | None:
+    """Return the scaling by a fitted scaler and by factors, each of which may be None."""
+    scaling = None if scaler is None else scaling_of(scaler, count)
+    if factors is None:
+        return scaling
+    return Scaling(np.zeros(count), factors) if scaling is None else scaling.times(factors)

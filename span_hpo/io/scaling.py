@@ -1,6 +1,6 @@
 """Describe the scaling of features, so that a model file can hold it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,10 @@ class Scaling:
             columns = slice(None) if self.features is None else self.features
             found[:, columns] = (found[:, columns] - self.shift) * self.factor
         return found
+
+    def times(self, factors: FloatArray) -> "Scaling":
+        """Return the scaling that also multiplies the scaled features by factors, shape (d,)."""
+        return replace(self, factor=self.factor * factors)
 
     def content(self) -> dict[str, list[float]]:
         """Return the scaling as values that JSON can hold."""

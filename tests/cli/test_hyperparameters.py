@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from span_hpo import (
+    ARD,
     RBF,
     ClassCosts,
     ImbalanceCost,
@@ -18,6 +19,7 @@ from span_hpo import (
 )
 from span_hpo.cli.hyperparameters import given_params, kernel_of, weighting_of
 from span_hpo.cli.options import ModelSettings
+from span_hpo.io import Numbering, Samples, Table, learned_encoding
 from span_hpo.runtime import ArgumentError
 from tests.cli.program import NOT_FEATURES, call, moons_table
 
@@ -62,6 +64,12 @@ def test_fixed_values_are_not_searched(capsys):
         (("--score", "trust", "--weighting", "power", "--C", 2), ["gamma", "tau"]),
         (("--score", "trust", "--weighting", "class*power", "--C", 2), ["gamma", "tau"]),
         (("--kernel", "linear"), ["C"]),
+        (("--kernel", "ard"), [*(f"gamma_{name}" for name in ("town", "trust", "x", "z")), "C"]),
+        (
+            ("--kernel", "ard", "--share-gamma", "x,z"),
+            ["gamma_x", "gamma_town", "gamma_trust", "C"],
+        ),
+        (("--kernel", "ard", "--gamma", 1), ["C"]),
         (("--kernel", "poly", "--degree", 2, "--C", 1), ["gamma"]),
     ],
 )
@@ -79,7 +87,9 @@ def test_kernels_and_weightings(options, names, capsys):
 def settings_with(**given):
     """Return settings in which only these are given."""
     unset = {field.name: None for field in dataclasses.fields(ModelSettings)}
-    return ModelSettings(**{**unset, "kernel": "rbf", "metric": "error", "costs": (), **given})
+    return ModelSettings(
+        **{**unset, "kernel": "rbf", "metric": "error", "costs": (), "share_gamma": (), **given}
+    )
 
 
 LABELS = np.array(["good", "bad", "bad"])
@@ -120,12 +130,75 @@ def test_wrong_combinations_are_named(given, message):
         weighting_of(settings_with(**given), None, LABELS)
 
 
+SAMPLES = Samples(np.zeros((3, 2)), LABELS)
+
+
 def test_kernels_are_those_of_the_library():
     """Options make the kernel that a user of Python would write."""
     given = {"kernel": "poly", "degree": 2, "coef0": 0.5}
-    assert kernel_of(settings_with(**given)) == Polynomial(degree=2, coef0=0.5)
+    assert kernel_of(settings_with(**given), SAMPLES) == Polynomial(degree=2, coef0=0.5)
     assert given_params(settings_with(**given, costs=("2",))) == {
         "degree": 2,
         "coef0": 0.5,
         "C": "2",
     }
+
+
+def table_samples():
+    """Return the rows of a table with four columns, one of them with three towns."""
+    frame = moons_table(30)[["x", "z", "town", "trust"]]
+    encoding = learned_encoding(Table.of(frame), list(frame.columns))
+    X = encoding.encoded(Table.of(frame))
+    return Samples(X, moons_table(30)["label"].to_numpy(), columns=encoding)
+
+
+@pytest.mark.parametrize(
+    ("shared", "groups"),
+    [
+        ((), {"gamma_town": [2, 3, 4], "gamma_x": [0], "gamma_z": [1], "gamma_trust": [5]}),
+        (("x,z",), {"gamma_x": [0, 1], "gamma_town": [2, 3, 4], "gamma_trust": [5]}),
+        (("t*",), {"gamma_town": [2, 3, 4, 5], "gamma_x": [0], "gamma_z": [1]}),
+        (("[xz]", "t*"), {"gamma_x": [0, 1], "gamma_town": [2, 3, 4, 5]}),
+    ],
+)
+def test_columns_that_share_a_width(shared, groups):
+    """Names and patterns choose columns, and a category brings all of its features."""
+    samples = table_samples()
+    kernel = kernel_of(settings_with(kernel="ard", share_gamma=shared), samples).bind(samples.X)
+    assert {name: list(own) for name, own in kernel.groups.items()} == groups
+
+
+def test_numbered_features_have_their_numbers():
+    """Widths of features in LIBSVM's format are called as the file numbers the features."""
+    X = np.random.default_rng(0).normal(size=(4, 3))
+    numbering = Numbering(np.array([0, 6, 10]), 20)
+    samples = Samples(X, np.array([0, 1, 0, 1]), numbering=numbering)
+    kernel = kernel_of(settings_with(kernel="ard"), samples).bind(X)
+    assert list(kernel.space) == ["gamma_1", "gamma_7", "gamma_11"]
+    few = kernel_of(settings_with(kernel="ard", share_gamma=("1*",)), samples).bind(X)
+    assert {name: list(own) for name, own in few.groups.items()} == {
+        "gamma_1": [0, 2],
+        "gamma_7": [1],
+    }
+    assert kernel_of(settings_with(kernel="ard", gamma=2.0), samples) == ARD(
+        2.0, columns=("1", "7", "11")
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"share_gamma": ("x",)}, "--share-gamma` must not be given for the kernel rbf, got 'x'"),
+        (
+            {"kernel": "ard", "share_gamma": ("x,y",)},
+            "--share-gamma` must name columns that are features, among 'x', 'z', .*, got 'y'",
+        ),
+        ({"kernel": "ard", "share_gamma": ("x,*",)}, "must name each column once, got .*'x' twice"),
+        ({"kernel": "ard", "degree": 2}, "--degree` must not be given for the kernel ard, got 2"),
+    ],
+)
+def test_wrong_columns_are_named(given, message):
+    """Columns that are not there, or twice, and options of other kernels are refused."""
+    samples = table_samples()
+    with pytest.raises(ValueError, match=message):
+        kernel_of(settings_with(**given), samples).bind(samples.X)

@@ -50,6 +50,10 @@ def test_honest_figures():
     assert found["honest_note"] == "pessimistic, because there are fewer than 20 trials"
     many = HonestEstimate(0.2, interval, 0.9, 0.15, n_trials=20, n_rows=60)
     assert honest_figures(many) == {**found, "honest_note": ""}
+    moved = "of the best trial before the gradient steps"
+    assert honest_figures(many, is_moved=True)["honest_note"] == moved
+    both = f"{moved}; {found['honest_note']}"
+    assert honest_figures(few, is_moved=True)["honest_note"] == both
     nothing = {"honest_error": None, "honest_interval": None, "honest_note": "none"}
     assert honest_figures("none") == nothing
 

@@ -10,6 +10,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
 from span_hpo import (
+    ARD,
     RBF,
     ClassCosts,
     Laplacian,
@@ -22,6 +23,7 @@ from span_hpo import (
 from span_hpo.calibration import PlattSigmoid, class_probabilities
 from span_hpo.estimators import as_plain
 from tests.problems import two_moons
+from tests.relevant import RELEVANT, two_of_twelve
 
 # Warnings of converters and of Python's own libraries; the plain objects themselves raise none.
 of_converters = pytest.mark.filterwarnings("ignore")
@@ -360,3 +362,35 @@ def test_mlflow_keeps_the_model(tmp_path, monkeypatch):
     np.testing.assert_array_equal(read.predict(frame), model.predict(frame))
     served = pyfunc.load_model(str(tmp_path / "model")).predict(frame)
     np.testing.assert_array_equal(served, model.predict(frame))
+
+
+GAMMA = np.where(np.isin(np.arange(12), RELEVANT), 3.0, np.linspace(0, 0.1, 12))
+
+
+@pytest.mark.filterwarnings("ignore::span_hpo.ScalingWarning")
+@pytest.mark.parametrize("scale", ["minmax", "standard", None])
+def test_widths_of_features_become_a_scaler(scale):
+    """A pipeline with a step of factors has the answers, also of features with width 0."""
+    X, y = two_of_twelve(150)
+    new = two_of_twelve(500, seed=1)[0]
+    frame = pd.DataFrame(X, columns=list("abcdefghijkl"))
+    model = SpanSVC(ARD(gamma=GAMMA), UniformCost(3.0), scale=scale).fit(frame, y)
+    plain = model.as_sklearn()
+    assert list(plain.named_steps)[-2:] == ["widths", "classifier"]
+    named = pd.DataFrame(new, columns=frame.columns)
+    np.testing.assert_array_equal(plain.predict(named), model.predict(named))
+    np.testing.assert_allclose(plain.predict_proba(named), model.predict_proba(named), atol=3e-5)
+    assert list(plain.feature_names_in_) == list(frame.columns)
+    assert all(type(part).__module__.startswith("sklearn") for part in parts(plain))
+
+
+@of_converters
+@pytest.mark.parametrize("scale", ["minmax", None])
+def test_onnx_knows_widths_of_features(scale):
+    """The ONNX runtime has the same labels, and probabilities within 1e-4."""
+    X, y = two_of_twelve(150)
+    new = two_of_twelve(500, seed=1)[0].astype(np.float32).astype(float)
+    model = SpanSVC(ARD(gamma=GAMMA), UniformCost(3.0), scale=scale).fit(X, y)
+    labels, probabilities = answers_of_onnx(model.as_sklearn(), new)
+    np.testing.assert_array_equal(labels, model.predict(new))
+    np.testing.assert_allclose(probabilities, model.predict_proba(new), atol=1e-4)

@@ -26,6 +26,27 @@ def test_weights_multiply_costs_and_change_nothing_else():
     )
 
 
+def test_derivatives_are_those_of_the_weighted_costs():
+    """Central differences of a sum of weighted costs agree with the derivatives."""
+    X, y = two_moons(20)
+    rng = np.random.default_rng(0)
+    weight, factors = rng.uniform(0.1, 5, 20), rng.normal(size=20)
+    inner = ClassCosts() * SigmoidScore(C=1.0)
+    scores = {"trust": np.linspace(0, 1, 20), WEIGHT: weight}
+    objective = SpanObjective(X, y, scores=scores, weighting=row_weighted(inner))
+    weighting, data = objective.weighting, objective.data
+    params = {"C_-1": 2.0, "C_1": 0.5, "A": 4.0, "B": 0.4}
+    found = weighting.gradient(data, params, factors)
+    assert set(found) == set(params)
+    for name, value in params.items():
+        step = 1e-6 * value
+        ends = [
+            factors @ weighting.costs(data, {**params, name: value + sign * step})
+            for sign in (1, -1)
+        ]
+        assert found[name] == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-7)
+
+
 def test_weights_are_checked():
     """Weights are numbers of at least 0, one for each row."""
     assert checked_weights([1, 0, 2], np.zeros(3)).tolist() == [1.0, 0.0, 2.0]

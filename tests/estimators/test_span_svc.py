@@ -46,11 +46,13 @@ TWO_EQUAL_ROWS = dict.fromkeys(
 
 
 @pytest.mark.filterwarnings("ignore::span_hpo.ScalingWarning")  # the checks use few rows
+@pytest.mark.filterwarnings("ignore:The search by gradients has ended")  # on the same few rows
 @parametrize_with_checks(
     [
         SpanSVC(**FIXED, tol=1e-6),
         SpanSVC(n_trials=3),
         SpanSVC(n_trials=3, ensemble=True),
+        SpanSVC("ard", n_trials=2, refine=2),
         SpanSVC(**FIXED, tol=1e-6, impute="median"),
     ],
     expected_failed_checks=lambda one: TWO_EQUAL_ROWS,

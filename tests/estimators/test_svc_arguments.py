@@ -4,7 +4,7 @@ from scipy.sparse import coo_matrix, csc_matrix, csr_array
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.svm import SVC
 
-from span_hpo import RBF, Precomputed, SpanObjective
+from span_hpo import ARD, RBF, Float, Precomputed, SpanObjective
 from span_hpo.estimators.svc_arguments import SVC_DEFAULTS, SVCArguments
 from tests.problems import rbf, two_moons
 
@@ -113,6 +113,10 @@ def test_defaults_are_those_of_scikit_learn():
         ({"kernel": "gauss"}, "`kernel` must be one of ['linear', 'poly', 'rbf', 'precomputed']"),
         ({"kernel": RBF}, "`kernel` must be one of"),
         ({"kernel": RBF()}, "`kernel` must have fixed hyperparameters for a single fit"),
+        ({"kernel": "ard"}, "`kernel` must be ARD(gamma=[...]) with a number for each feature"),
+        ({"kernel": ARD()}, "`kernel` must have fixed hyperparameters for a single fit"),
+        ({"kernel": ARD(gamma=[1.0, Float(1, 2)])}, "`kernel` must have fixed hyperparameters"),
+        ({"kernel": ARD(gamma={"gamma_0": Float(1, 2)})}, "`kernel` must have fixed"),
         ({"kernel": Precomputed()}, "`kernel` must be 'precomputed' for a kernel matrix"),
         ({"kernel": "poly", "degree": 0}, "`degree` must be a whole number of at least 1, got 0"),
         ({"degree": 2.5}, "`degree` must be a whole number of at least 0, got 2.5"),
@@ -138,3 +142,14 @@ def test_unknown_labels_are_named():
     """Weights of labels that no row has are refused, and the labels are listed."""
     with pytest.raises(ValueError, match=r"which are \['bad', 'good'\], got \{'ugly': 2.0\}"):
         SVCArguments.of({"class_weight": {"ugly": 2.0}}).class_costs(problem()[1])
+
+
+@pytest.mark.parametrize("gamma", [[0.3, 1.2], {"gamma_0": 0.3, "gamma_1": 1.2}])
+def test_widths_of_features(gamma):
+    """Fixed widths give the fit of scikit-learn on features times their roots."""
+    X, y = problem()
+    expected = SVC(gamma=1.0, **TIGHT).fit(X * np.sqrt([0.3, 1.2]), y)
+    values = fitted_values({"kernel": ARD(gamma=gamma), **TIGHT}, X, y)
+    np.testing.assert_allclose(
+        values, expected.decision_function(X * np.sqrt([0.3, 1.2])), atol=1e-6
+    )

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from span_hpo import EnsemblePredictor, Predictor, SpanSVC
 from tests.problems import two_moons
+from tests.relevant import thinned, two_of_twelve
 
 
 def fitted(classes=2, count=90, **settings):
@@ -65,7 +66,7 @@ DAMAGES = [
     ({"labels": [1, 1]}, r"`members\[0\]\.labels` must be two or more different labels"),
     ({"labels": [1, 2, 3]}, "must hold a whole model"),
     ({"threshold": "high"}, "`threshold` must be finite numbers"),
-    ({"version": 3}, "needs a newer span_hpo"),
+    ({"version": 4}, "needs a newer span_hpo"),
 ]
 
 
@@ -107,3 +108,21 @@ def test_a_threshold_needs_two_classes(tmp_path):
     (tmp_path / "model.json").write_text(json.dumps({**three, "threshold": 0.5}))
     with pytest.raises(ValueError, match="`threshold` must be"):
         Predictor.load(tmp_path / "model.json")
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_members_with_scalings_of_their_own(is_sparse, tmp_path):
+    """Members with a width for each feature have different factors, which the file keeps."""
+    X, y = two_of_twelve(90, noise=0.3)
+    rows = thinned(X, 0.2) if is_sparse else X
+    model = SpanSVC(
+        "ard", sampler="random", n_trials=12, ensemble=True, random_state=0, scale=None
+    ).fit(rows, y)
+    assert len(model.members_) > 1
+    model.as_predictor().save(tmp_path / "model.json")
+    loaded = Predictor.load(tmp_path / "model.json")
+    np.testing.assert_allclose(loaded.predict_proba(rows), model.predict_proba(rows), atol=1e-9)
+    factors = [member.scaling.factor for member in loaded.members]
+    assert not np.allclose(factors[0], factors[1])
+    content = json.loads((tmp_path / "model.json").read_text())
+    assert (content["version"], "scaling" in content) == (3, False)

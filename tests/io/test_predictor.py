@@ -240,3 +240,27 @@ def test_a_threshold_for_several_classes_is_refused(tmp_path):
     (tmp_path / "model.json").write_text(json.dumps({**content, "threshold": 0.5}))
     with pytest.raises(ValueError, match=r"`threshold` must be 0\.0, got 0\.5"):
         Predictor.load(tmp_path / "model.json")
+
+
+@pytest.mark.parametrize("scaler", [None, MinMaxScaler()])
+def test_factors_of_features(scaler, tmp_path):
+    """A model of rescaled features takes the features as they are, with any scaling before."""
+    X, y = load_iris(return_X_y=True)
+    factors = np.array([0.1, 2.0, 0.0, 1.0])
+    scaled = X if scaler is None else scaler.fit_transform(X)
+    model = SVC(gamma=1.0).fit(scaled * factors, y)
+    predictor = Predictor.from_svc(model, scaler=scaler, factors=factors)
+    predictor.save(tmp_path / "model.json")
+    loaded = Predictor.load(tmp_path / "model.json")
+    expected = signed_values(model, scaled * factors)
+    np.testing.assert_allclose(loaded.decision_function(X), expected, atol=1e-9)
+    np.testing.assert_allclose(loaded.features(X), scaled * factors, atol=1e-12)
+    assert json.loads((tmp_path / "model.json").read_text())["version"] == 1
+
+
+def test_a_callable_kernel_is_refused_in_few_words():
+    """The message does not print a function with all of its widths."""
+    X, y = load_iris(return_X_y=True)
+    model = SVC(kernel=lambda A, B: A @ B.T).fit(X, y)
+    with pytest.raises(ValueError, match=r"\['linear', 'poly', 'rbf'\], got a callable\.$"):
+        Predictor.from_svc(model)

@@ -85,3 +85,13 @@ def test_shifts_make_sparse_rows_dense():
     scaling = Scaling(np.array([0.0, 1.0]), np.array([3.0, 2.0]))
     assert not scaling.keeps_zeros
     np.testing.assert_array_equal(scaling.scaled(sparse.csr_array(X)), scaling.scaled(X))
+
+
+def test_factors_after_a_scaling():
+    """Scaled features are multiplied, and the scaling that they had before stays as it is."""
+    X = np.random.default_rng(0).normal(5.0, 2.0, size=(30, 3))
+    scaling = scaling_of(StandardScaler().fit(X), 3)
+    factors = np.array([2.0, 0.0, 1e-3])
+    found = scaling.times(factors).scaled(X)
+    np.testing.assert_allclose(found, StandardScaler().fit_transform(X) * factors, atol=1e-12)
+    np.testing.assert_allclose(scaling.scaled(X), StandardScaler().fit_transform(X), atol=1e-12)

@@ -1,0 +1,213 @@
+"""Search the hyperparameters of an estimator by gradients, alone or after another search."""
+
+import time
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from span_hpo.metrics import loss_name
+from span_hpo.objective import Evaluation, SpanObjective, with_derivatives
+from span_hpo.runtime import ArgumentError, Printable, counted, whole
+from span_hpo.search import Minimum, minimize
+from span_hpo.selection import MOST_CANDIDATES
+from span_hpo.space import Float, Params
+
+REFINING_EVALUATIONS = 30  # number of evaluations for `refine=True`
+_USUAL_COSTS = (0.1, 10.0)  # range of the mean cost of rows at a start
+_HIGHER = (10.0, 100.0, 1000.0)  # factors of costs where the default ones give no gradient
+_LEAST_TIME = 1e-3  # seconds, in which only the first evaluation is made
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GradientSearch(Printable):
+    """What gradient steps have done for an estimator.
+
+    Attributes
+    ----------
+    metric
+        Name of the metric whose gradient was followed: that of the estimator if it has derivatives;
+        otherwise "smooth_error", or "balanced_smooth_error" with the same weight for every class.
+    loss_before, loss_after
+        Loss by the metric and the leave-one-out method of the estimator, where the steps began and
+        at the best point that they have found.
+    is_kept
+        Whether the model has the best point of the steps, or else that from which they began.
+    minimum
+        Result of `minimize`, with all evaluations in its `path`.
+    loss_name
+        Name of what `loss_before` and `loss_after` are.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from span_hpo import SpanSVC
+    >>> model = SpanSVC("ard", n_trials=20).fit(*load_iris(return_X_y=True))
+    >>> found = model.gradient_search_
+    >>> found.metric, found.loss_name, found.n_evaluations
+    ('smooth_error', 'error', 20)
+    """
+
+    metric: str
+    loss_before: float
+    loss_after: float
+    is_kept: bool
+    minimum: Minimum
+    loss_name: str
+
+    @property
+    def n_evaluations(self) -> int:
+        """Number of evaluations."""
+        return self.minimum.n_evaluations
+
+    def figures(self) -> dict[str, Any]:
+        """Return what happened in a form for JSON."""
+        return {
+            "metric": self.metric,
+            "evaluations": self.n_evaluations,
+            "loss_before": self.loss_before,
+            "loss_after": self.loss_after,
+            "is_kept": self.is_kept,
+            "end": self.minimum.reason,
+        }
+
+    def _summary(self) -> tuple[str, dict[str, str]]:
+        return f"Gradient search in {counted(self.n_evaluations, 'evaluation')}", {
+            "gradient of": self.metric,
+            f"{self.loss_name} before": f"{self.loss_before:.6g}",
+            f"{self.loss_name} after": f"{self.loss_after:.6g}",
+            "kept": "yes" if self.is_kept else "no, the point before it is as good",
+            "end": self.minimum.reason,
+        }
+
+
+def as_refine(refine: Any) -> int:
+    """Return the number of evaluations for an argument `refine`, which is 0 for none."""
+    if refine is None or isinstance(refine, bool | np.bool_):
+        return REFINING_EVALUATIONS if refine else 0
+    if isinstance(refine, int | np.integer):
+        return whole("refine", refine, at_least=1)
+    raise ArgumentError(
+        "refine", f"must be True, False or a number of evaluations, got {refine!r}."
+    )
+
+
+def searched_by_gradients(
+    objective: SpanObjective, n_trials: int | None, **options: Any
+) -> tuple[list[dict[str, Any]], GradientSearch]:
+    """Return the best points of a search by gradients, the best one first, and what it has done.
+
+    Parameters
+    ----------
+    objective
+        Objective of the estimator.
+    n_trials
+        Number of evaluations, or None for the default of `minimize`.
+    **options
+        Other arguments of `minimize`.
+    """
+    smooth: Any = with_derivatives(objective)
+    steps: Any = {} if n_trials is None else {"max_evaluations": n_trials}
+    for start in _starts(objective):
+        found = minimize(smooth, start, **steps, **options)
+        if not found.path[0].reason:
+            break
+    else:
+        warnings.warn(f"The search by gradients has ended: {found.reason}", stacklevel=3)
+    before = objective.evaluate(found.path[0].params)
+    after = objective.evaluate(found.params)
+    return _candidates(found), _result(smooth, objective, before, after, found, is_kept=True)
+
+
+def _starts(objective: SpanObjective) -> list[dict[str, Any]]:
+    """Return points to begin with, of which the first one with a gradient is used.
+
+    A fit whose support vectors are nearly all bounded has no gradient, or a flat one. This happens
+    where all weights of rows are small, for instance if they add up to 1, and then higher costs
+    help.
+    """
+    first, *others = reversed(objective.defaults())
+    typical = float(objective.weighting.costs(objective.data, first).mean())
+    if typical > 0 and not _USUAL_COSTS[0] <= typical <= _USUAL_COSTS[1]:
+        first = _with_higher_costs(objective, first, 1 / typical)
+    higher = [_with_higher_costs(objective, first, factor) for factor in _HIGHER]
+    return [first, *(start for start in [*higher, *others] if start != first)]
+
+
+def _with_higher_costs(objective: SpanObjective, params: Params, factor: float) -> dict[str, Any]:
+    """Return a point whose costs are multiplied, as far as their ranges allow."""
+    costs = {
+        name: part.nearest(params[name] * factor)
+        for name, part in objective.weighting.space.items()
+        if isinstance(part, Float) and part.log and part.step is None
+    }
+    return {**params, **costs}
+
+
+def check_refinable(objective: SpanObjective) -> None:
+    """Raise before a search if its best point could not be refined.
+
+    Raises
+    ------
+    ValueError
+        If no hyperparameter is searched as a real number, or the kernel or the weighting has no
+        derivative.
+    """
+    smooth: Any = with_derivatives(objective)
+    minimize(smooth, max_evaluations=1)
+
+
+def refined(
+    objective: SpanObjective, start: Params, evaluations: int, end: float | None
+) -> tuple[dict[str, Any], GradientSearch]:
+    """Return the better one of a point and the best that gradient steps from it have found.
+
+    Parameters
+    ----------
+    objective
+        Objective of the estimator, whose loss decides. Of equal losses, that with the lower smooth
+        error is better, as everywhere.
+    start
+        Point to begin with.
+    evaluations
+        Number of evaluations.
+    end
+        Time on the clock `time.monotonic` after which no evaluation begins, or None.
+    """
+    smooth: Any = with_derivatives(objective)
+    left = None if end is None else max(end - time.monotonic(), _LEAST_TIME)
+    found = minimize(smooth, start, max_evaluations=evaluations, timeout=left)
+    before, after = objective.evaluate(start), objective.evaluate(found.params)
+    is_better = after.rank < before.rank
+    result = _result(smooth, objective, before, after, found, is_kept=is_better)
+    return found.params if is_better else dict(start), result
+
+
+def _result(
+    smooth: SpanObjective,
+    objective: SpanObjective,
+    before: Evaluation,
+    after: Evaluation,
+    found: Minimum,
+    *,
+    is_kept: bool,
+) -> GradientSearch:
+    return GradientSearch(
+        metric=smooth.metrics[0].name,
+        loss_before=before.loss,
+        loss_after=after.loss,
+        is_kept=is_kept,
+        minimum=found,
+        loss_name=loss_name(objective.metrics[0].name),
+    )
+
+
+def _candidates(found: Minimum) -> list[dict[str, Any]]:
+    """Return the points of a path that are best by the penalised loss, the best first."""
+    path = sorted(found.path, key=lambda step: step.value)
+    points: list[dict[str, Any]] = []
+    for step in path:
+        if np.isfinite(step.value) and step.params not in points:
+            points.append(step.params)
+    return points[:MOST_CANDIDATES]
