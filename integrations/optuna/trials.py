@@ -14,6 +14,9 @@ from optuna.study import StudyDirection
 from optuna.trial import BaseTrial
 
 from span_hpo.errors import SolverError
+from span_hpo.integrations.optuna.descents import DESCENT
+from span_hpo.integrations.optuna.gradient_sampler import wants_gradient
+from span_hpo.integrations.optuna.gradients import evaluated_step, has_gradient
 from span_hpo.integrations.optuna.pruners import (
     NamedPruner,
     budgets_for,
@@ -117,10 +120,14 @@ class OptunaObjective:
         """
         study = getattr(trial, "study", None)
         budgets = self._budgets_in(study)
+        is_step = False
         if study is not None:
             self._meet(study, budgets)
             sign(trial)
+            is_step = has_gradient(self.objective) and wants_gradient(trial)
         params = suggest_params(trial, self.objective)
+        if is_step:
+            return self._stepped(trial, params, budgets[-1])
         for n_rows in budgets:
             check_time()
             is_last = n_rows == budgets[-1]
@@ -136,6 +143,14 @@ class OptunaObjective:
                     raise TrialPruned
         self._write(trial, outcome, budgets[-1])
         return outcome.losses if len(outcome.losses) > 1 else outcome.losses[0]
+
+    def _stepped(self, trial: BaseTrial, params: dict[str, Any], n_rows: int) -> float:
+        """Return the loss of a step of a descent, and record its gradient."""
+        penalty = trial.user_attrs[DESCENT]["penalty"]
+        outcome = self._outcome(params, dict(trial.params), n_rows, True, penalty)
+        trial.report(outcome.losses[0], step=n_rows)
+        self._write(trial, outcome, n_rows)
+        return outcome.losses[0]
 
     def _budgets_in(self, study: Study | None) -> tuple[int, ...]:
         """Return the budgets of the trials of a study, or of a trial without one."""
@@ -155,28 +170,40 @@ class OptunaObjective:
             trial.set_constraint("n_support", float(excess))
 
     def _outcome(
-        self, params: dict[str, Any], written: dict[str, Any], n_rows: int, is_last: bool
+        self,
+        params: dict[str, Any],
+        written: dict[str, Any],
+        n_rows: int,
+        is_last: bool,
+        penalty: float | None = None,
     ) -> _Outcome:
         """Evaluate, unless that has been done or another thread is doing it."""
         key = (
             n_rows,
             is_last,
+            penalty,
             *((name, type(value), value) for name, value in sorted(written.items())),
         )
         with _lock:
             outcomes = _outcomes.setdefault(self.objective, Memo())
-        return outcomes.get(key, lambda: self._evaluated(params, n_rows, certify=is_last))
+        return outcomes.get(key, lambda: self._evaluated(params, n_rows, is_last, penalty))
 
     @one_blas_thread
-    def _evaluated(self, params: dict[str, Any], n_rows: int, certify: bool) -> _Outcome:
+    def _evaluated(
+        self, params: dict[str, Any], n_rows: int, certify: bool, penalty: float | None
+    ) -> _Outcome:
+        slopes: dict[str, Any] = {}
         try:
-            # Proofs take as long as a fit of few rows, so that small budgets leave them out.
-            evaluation = self.objective.evaluate(params, n_rows, certify=certify)
+            if penalty is not None:
+                evaluation, slopes = evaluated_step(self.objective, params, n_rows, penalty)
+            else:
+                # Proofs take as long as a fit of few rows, so that small budgets leave them out.
+                evaluation = self.objective.evaluate(params, n_rows, certify=certify)
         except SolverError as error:
             # NaN is Optuna's own sign for a failed trial.
             losses = (math.nan,) * len(self.objective.metrics)
             return _Outcome(losses, {FAILURE: str(error)})
-        return _Outcome(tuple(evaluation.losses.values()), evaluation.figures())
+        return _Outcome(tuple(evaluation.losses.values()), {**evaluation.figures(), **slopes})
 
     def _meet(self, study: Study, budgets: tuple[int, ...]) -> None:
         """Refuse a study of another objective, and warn once of what is wrong with it."""
