@@ -10,13 +10,13 @@ back half of the way to the last point that was none of these.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from optuna.trial import FrozenTrial, TrialState
 
-from span_hpo.integrations.optuna.gradients import gradient_of, real_names
+from span_hpo.integrations.optuna.gradients import PENALTY, gradient_of, real_names
 from span_hpo.integrations.optuna.workers import is_abandoned, is_interrupted
 from span_hpo.objective import model_rank
 from span_hpo.runtime import FloatArray
@@ -87,10 +87,18 @@ class Descents:
         Trials of the study without the one that asks for a step.
     pace
         How the descents are made; those of another pace are left alone.
+    penalty_of
+        Function that returns the penalty at a trial, by default that of its attribute.
     """
 
-    def __init__(self, trials: Iterable[FrozenTrial], pace: Pace) -> None:
+    def __init__(
+        self,
+        trials: Iterable[FrozenTrial],
+        pace: Pace,
+        penalty_of: Callable[[FrozenTrial], float] | None = None,
+    ) -> None:
         self.pace = pace
+        self._penalty_of = _noted_penalty if penalty_of is None else penalty_of
         self.trials = {trial.number: trial for trial in trials}
         self.steps: dict[int, dict[int, list[FrozenTrial]]] = {}  # by start and by number
         for trial in self.trials.values():
@@ -115,6 +123,8 @@ class Descents:
     def best(self, *, but_not_of: Iterable[int] | None = None) -> list[int]:
         """Return the numbers of the trials at which a descent may begin, the best first.
 
+        What is best is judged with the penalty, as in a descent.
+
         Parameters
         ----------
         but_not_of
@@ -127,12 +137,13 @@ class Descents:
             is_free = label is None or (closed is not None and label["start"] not in closed)
             if is_free and is_sound(trial) and real_names(trial) and trial.number not in self.steps:
                 found.append(trial)
-        return [trial.number for trial in sorted(found, key=self._rank)]
+        return [trial.number for trial in sorted(found, key=self.rank)]
 
-    def _rank(self, trial: FrozenTrial) -> tuple[float, float, float, int]:
+    def rank(self, trial: FrozenTrial) -> tuple[float, float, float, int]:
+        """Return the key by which sound trials are sorted, those with the least loss first."""
         assert trial.value is not None  # a sound trial has a value
         value = -trial.value if self.pace.is_uphill else trial.value
-        return *model_rank(value, trial.user_attrs), trial.number
+        return *model_rank(value + self._penalty_of(trial), trial.user_attrs), trial.number
 
     def _walked(self, start: FrozenTrial, steps: Mapping[int, FrozenTrial | None]) -> Standing:
         """Repeat the steps of a descent, and return where it stands."""
@@ -181,6 +192,10 @@ def is_sound(trial: FrozenTrial) -> bool:
     if trial.state != TrialState.COMPLETE or trial.value is None:
         return False
     return math.isfinite(trial.value) and all(c <= 0 for c in trial.constraints.values())
+
+
+def _noted_penalty(trial: FrozenTrial) -> float:
+    return float(trial.user_attrs.get(PENALTY, 0.0))
 
 
 def _is_of(label: Mapping[str, Any], pace: Pace) -> bool:

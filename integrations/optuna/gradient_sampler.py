@@ -12,6 +12,7 @@ from optuna.trial import BaseTrial, FrozenTrial, TrialState
 
 from span_hpo.integrations.optuna.delegating import DelegatingSampler
 from span_hpo.integrations.optuna.descents import DESCENT, Descents, Pace, Step, label_of
+from span_hpo.integrations.optuna.gradients import Wanted
 from span_hpo.integrations.optuna.pruners import is_start
 from span_hpo.runtime import real, whole
 from span_hpo.space import as_dimension
@@ -129,8 +130,8 @@ class GradientSampler(DelegatingSampler):
         """Check the study; nothing is drawn before the first hyperparameter is suggested."""
         if len(study.directions) > 1:
             raise ValueError(
-                f"`study` must have one direction for a GradientSampler, got "
-                f"{len(study.directions)}."
+                "`study` must have one direction for a GradientSampler, got "
+                f"{len(study.directions)}: use another sampler, or a single metric."
             )
 
     def infer_relative_search_space(
@@ -188,6 +189,17 @@ class GradientSampler(DelegatingSampler):
             is_drawn = is_start(own) or not self._is_heeded
             self._decided[place] = None if is_drawn else self._next_step(study, others)
         return self._decided[place]
+
+    def draw(self, study: Study, number: int) -> None:
+        """Let the global sampler draw a running trial, which can have no gradient."""
+        self._decided[study.study_name, number] = None
+        if self._is_heeded:
+            self._is_heeded = False
+            warnings.warn(
+                "The loss has no gradient that a GradientSampler could follow: all trials are "
+                'drawn. Use, for example, metric="smooth_error" and loo_method="span".',
+                stacklevel=2,
+            )
 
     def pace(self, study: Study) -> Pace:
         """Return how the descents of a study are made."""
@@ -273,6 +285,28 @@ def wants_gradient(trial: BaseTrial) -> bool:
         return False
     trial.set_user_attr(DESCENT, step.label())
     return True
+
+
+def wanted_of(trial: BaseTrial, *, has_gradient: bool) -> Wanted | None:
+    """Return what the `GradientSampler` of a study wants to know of a trial; None without one.
+
+    Parameters
+    ----------
+    trial
+        Trial that has not suggested any hyperparameter yet.
+    has_gradient
+        Whether the loss has a gradient. If it has none, the sampler draws the trial.
+    """
+    if not isinstance(trial, Trial):
+        return None
+    sampler = gradient_sampler_of(trial.study)
+    if sampler is not None and not has_gradient:
+        sampler.draw(trial.study, trial.number)
+    if not has_gradient or (sampler is None and DESCENT not in trial.user_attrs):
+        return None
+    if wants_gradient(trial):
+        return Wanted(float(trial.user_attrs[DESCENT]["penalty"]), is_step=True)
+    return None if sampler is None else Wanted(sampler.penalty, is_step=False)
 
 
 def gradient_sampler_of(study: Study) -> GradientSampler | None:

@@ -6,7 +6,7 @@ it takes about 15 kB as text, however long the names are. MySQL allows 64 kB.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from optuna.distributions import FloatDistribution
 from optuna.trial import BaseTrial, FrozenTrial
@@ -14,12 +14,29 @@ from optuna.trial import BaseTrial, FrozenTrial
 from span_hpo.metrics import SMOOTH_ERROR, Metric
 from span_hpo.objective import Evaluation, SpanObjective
 from span_hpo.runtime import real
-from span_hpo.search import Coordinates, spread_of
+from span_hpo.search import Coordinates, Spread, spread_of
+from span_hpo.space import Params
 
 GRADIENT = "gradient"  # attribute of a trial with the derivatives of what a descent minimises
 PENALTY = "penalty"  # attribute with the penalty that a descent adds to the loss
 NO_GRADIENT = "no_gradient"  # attribute that says why there are no derivatives
+ATTRIBUTES = (GRADIENT, PENALTY, NO_GRADIENT)
 _DIGITS = 9  # significant digits of a derivative: a fit is less accurate
+
+
+class Wanted(NamedTuple):
+    """What a `GradientSampler` wants to know of a trial.
+
+    Attributes
+    ----------
+    penalty
+        Strength of the penalty on widths that differ; see `minimize`.
+    is_step
+        Whether the trial is a step of a descent, which needs its gradient on all rows.
+    """
+
+    penalty: float
+    is_step: bool
 
 
 def store_gradient(trial: BaseTrial, gradient: Mapping[str, Any]) -> None:
@@ -121,16 +138,34 @@ def evaluated_step(
     assert found.evaluation is not None  # that of a bound is the only one without
     if found.gradient is None:
         return found.evaluation, {NO_GRADIENT: found.reason}
-    coordinates = Coordinates.of(objective.space, params)
-    point = coordinates.point(params)
-    extra, slopes = spread_of(objective, coordinates, penalty, n_rows).at(point)
+    coordinates, spread = _spread(objective, params, penalty, n_rows)
+    extra, slopes = spread.at(coordinates.point(params))
     by_name = {name: found.gradient[name] for name in coordinates.names}
     for name, is_log, slope in zip(coordinates.names, coordinates.is_log, slopes, strict=True):
         by_name[name] += slope / params[name] if is_log else slope
     return found.evaluation, {
         GRADIENT: _shortened([by_name[name] for name in sorted(by_name)]),
-        PENALTY: extra,
+        **({PENALTY: extra} if spread.places else {}),
     }
+
+
+def penalty_at(
+    objective: SpanObjective, params: Params, penalty: float, n_rows: int | None = None
+) -> dict[str, float]:
+    """Return the attribute with the penalty at a point, or no attribute if there is no penalty.
+
+    Values outside of their ranges are moved to the nearest ones inside.
+    """
+    inside = {name: part.nearest(params[name]) for name, part in objective.space.items()}
+    coordinates, spread = _spread(objective, inside, penalty, n_rows)
+    return {PENALTY: spread.at(coordinates.point(inside))[0]} if spread.places else {}
+
+
+def _spread(
+    objective: SpanObjective, params: Params, penalty: float, n_rows: int | None
+) -> tuple[Coordinates, Spread]:
+    coordinates = Coordinates.of(objective.space, params)
+    return coordinates, spread_of(objective, coordinates, penalty, n_rows)
 
 
 def _is_error(metric: Metric) -> bool:

@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial
 
 from span_hpo.integrations.optuna.descents import Descents, Step, is_sound
 from span_hpo.integrations.optuna.gradient_sampler import GradientSampler
-from span_hpo.integrations.optuna.gradients import NO_GRADIENT, has_gradient
+from span_hpo.integrations.optuna.gradients import NO_GRADIENT, PENALTY, has_gradient, penalty_at
 from span_hpo.integrations.optuna.samplers import quiet
 from span_hpo.integrations.optuna.selection import best_trial
 from span_hpo.integrations.optuna.spaces import params_of
@@ -22,10 +22,9 @@ from span_hpo.integrations.optuna.workers import (
     is_abandoned,
     is_own,
 )
-from span_hpo.objective import SpanObjective, model_rank
+from span_hpo.objective import SpanObjective
 from span_hpo.objective.derivatives import check_differentiable
 from span_hpo.runtime import Deadline, OutOfTimeError, over_at_ctrl_c, real, time_limit
-from span_hpo.search import Coordinates, spread_of
 
 
 def refine(
@@ -100,7 +99,7 @@ def refine(
     check_study(study, objective)
     best_trial(study)  # raises if there is none
     abandoned_trials(study, fail=True)
-    sampler = _Refinement(study, n_steps=n_steps, n_starts=n_starts, penalty=penalty)
+    sampler = _Refinement(study, objective, n_steps=n_steps, n_starts=n_starts, penalty=penalty)
     deadline = Deadline(None if timeout is None else time.monotonic() + timeout)
 
     def stepped(trial: Trial) -> Any:
@@ -124,7 +123,7 @@ def refine(
     finally:
         study.sampler = given
     sampler.warn_of_no_gradient(study)
-    return _best(study, objective, sampler.penalty)
+    return sampler.best_trial(study)
 
 
 class _NothingLeftError(Exception):
@@ -137,14 +136,22 @@ class _Refinement(GradientSampler):
     It first goes on with descents that were interrupted, and leaves those of other processes alone.
     """
 
-    def __init__(self, study: Study, *, n_steps: int, n_starts: int, penalty: float) -> None:
+    def __init__(
+        self,
+        study: Study,
+        objective: SpanObjective,
+        *,
+        n_steps: int,
+        n_starts: int,
+        penalty: float,
+    ) -> None:
         super().__init__(n_steps=n_steps, n_starts=n_starts, penalty=penalty)
-        descents = Descents(study.get_trials(deepcopy=False), self.pace(study))
+        self._objective, self._pace = objective, self.pace(study)
+        descents = self._descents(study.get_trials(deepcopy=False))
         unfinished = [
             start for start, standing in descents.standings().items() if not standing.is_over
         ]
         left = [start for start in unfinished if _is_left_behind(descents, start)]
-        self._pace = descents.pace
         self._candidates = descents.best(but_not_of=unfinished)
         self._own = left[: self.n_starts]  # starts of the descents of this process
 
@@ -154,7 +161,7 @@ class _Refinement(GradientSampler):
 
     def warn_of_no_gradient(self, study: Study) -> None:
         """Warn if no descent has got beyond its start."""
-        descents = Descents(study.get_trials(deepcopy=False), self.pace(study))
+        descents = self._descents(study.get_trials(deepcopy=False))
         if any(descents.standing(start).n_gradients for start in self._own):
             return
         first = [trial for start in self._own for trial in descents.steps.get(start, {}).get(0, ())]
@@ -164,6 +171,18 @@ class _Refinement(GradientSampler):
         for reason in filter(None, reasons):
             warnings.warn(f"There is no gradient at the start: {reason}", stacklevel=3)
             return
+
+    def best_trial(self, study: Study) -> FrozenTrial:
+        """Return a copy of the best trial of a study by its loss plus the penalty."""
+        trials = study.get_trials(deepcopy=False)
+        return copy.deepcopy(min(filter(is_sound, trials), key=self._descents(trials).rank))
+
+    def _descents(self, trials: list[FrozenTrial]) -> Descents:
+        return Descents(trials, self._pace, self._penalty_of)
+
+    def _penalty_of(self, trial: FrozenTrial) -> float:
+        params = params_of(trial, self._objective)
+        return penalty_at(self._objective, params, self.penalty).get(PENALTY, 0.0)
 
     def _next_step(self, study: Study, trials: list[FrozenTrial]) -> Step | None:
         step = self._peeked(trials)
@@ -175,7 +194,7 @@ class _Refinement(GradientSampler):
 
     def _peeked(self, trials: list[FrozenTrial]) -> Step | None:
         """Return the next step that this process may take, or None if there is none."""
-        descents = Descents(trials, self._pace)
+        descents = self._descents(trials)
         starts = list(self._own)
         if len(starts) < self.n_starts:
             starts += [start for start in self._candidates if start not in descents.steps]
@@ -196,17 +215,3 @@ def _check_gradient(objective: SpanObjective) -> None:
     """Raise if descents cannot follow the loss of an objective."""
     if not has_gradient(objective):
         check_differentiable(objective.metrics[0], objective.loo_method)
-
-
-def _best(study: Study, objective: SpanObjective, penalty: float) -> FrozenTrial:
-    """Return a copy of the best trial by its loss plus the penalty."""
-
-    def key(trial: FrozenTrial) -> tuple[float, float, float, int]:
-        params = params_of(trial, objective)
-        inside = {name: part.nearest(params[name]) for name, part in objective.space.items()}
-        coordinates = Coordinates.of(objective.space, inside)
-        extra, _ = spread_of(objective, coordinates, penalty).at(coordinates.point(inside))
-        assert trial.value is not None  # a sound trial has a value
-        return *model_rank(trial.value + extra, trial.user_attrs), trial.number
-
-    return copy.deepcopy(min(filter(is_sound, study.get_trials(deepcopy=False)), key=key))

@@ -14,9 +14,8 @@ from optuna.study import StudyDirection
 from optuna.trial import BaseTrial
 
 from span_hpo.errors import SolverError
-from span_hpo.integrations.optuna.descents import DESCENT
-from span_hpo.integrations.optuna.gradient_sampler import wants_gradient
-from span_hpo.integrations.optuna.gradients import evaluated_step, has_gradient
+from span_hpo.integrations.optuna.gradient_sampler import wanted_of
+from span_hpo.integrations.optuna.gradients import evaluated_step, has_gradient, penalty_at
 from span_hpo.integrations.optuna.pruners import (
     NamedPruner,
     budgets_for,
@@ -120,14 +119,17 @@ class OptunaObjective:
         """
         study = getattr(trial, "study", None)
         budgets = self._budgets_in(study)
-        is_step = False
+        wanted = None
         if study is not None:
             self._meet(study, budgets)
             sign(trial)
-            is_step = has_gradient(self.objective) and wants_gradient(trial)
+            wanted = wanted_of(trial, has_gradient=has_gradient(self.objective))
         params = suggest_params(trial, self.objective)
-        if is_step:
-            return self._stepped(trial, params, budgets[-1])
+        if wanted is not None:
+            if wanted.is_step:
+                return self._stepped(trial, params, budgets[-1], wanted.penalty)
+            for name, extra in penalty_at(self.objective, params, wanted.penalty).items():
+                trial.set_user_attr(name, extra)
         for n_rows in budgets:
             check_time()
             is_last = n_rows == budgets[-1]
@@ -144,9 +146,10 @@ class OptunaObjective:
         self._write(trial, outcome, budgets[-1])
         return outcome.losses if len(outcome.losses) > 1 else outcome.losses[0]
 
-    def _stepped(self, trial: BaseTrial, params: dict[str, Any], n_rows: int) -> float:
+    def _stepped(
+        self, trial: BaseTrial, params: dict[str, Any], n_rows: int, penalty: float
+    ) -> float:
         """Return the loss of a step of a descent, and record its gradient."""
-        penalty = trial.user_attrs[DESCENT]["penalty"]
         outcome = self._outcome(params, dict(trial.params), n_rows, True, penalty)
         trial.report(outcome.losses[0], step=n_rows)
         self._write(trial, outcome, n_rows)
