@@ -235,7 +235,9 @@ class GradientSampler(DelegatingSampler):
         """Return the numbers of earlier trials that may be about to take a step."""
         running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
         name = study.study_name
-        known = {place for place, step in self._decided.items() if step is None} | self._strangers
+        known = {
+            place for place, step in list(self._decided.items()) if step is None
+        } | self._strangers
         return {
             trial.number
             for trial in running

@@ -213,5 +213,8 @@ def _is_left_behind(descents: Descents, start: int) -> bool:
 
 def _check_gradient(objective: SpanObjective) -> None:
     """Raise if descents cannot follow the loss of an objective."""
+    count = len(objective.metrics)
+    if count > 1:
+        raise ValueError(f"`objective` must have one metric to follow its gradient, got {count}.")
     if not has_gradient(objective):
         check_differentiable(objective.metrics[0], objective.loo_method)
