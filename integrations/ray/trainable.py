@@ -9,7 +9,7 @@ from ray import tune
 
 from span_hpo.integrations.optuna.gradients import Wanted, evaluated_step, penalty_at
 from span_hpo.integrations.ray.spaces import WANTED, config_params
-from span_hpo.objective import SpanObjective
+from span_hpo.objective import Evaluation, SpanObjective
 from span_hpo.search import DEFAULT_BUDGETS, budgets_to_all_rows
 
 LOSS, ROWS = "loss", "n_rows"
@@ -60,23 +60,26 @@ class SpanTrainable(tune.Trainable):  # type: ignore[misc]  # Ray has no types
 
     def step(self) -> dict[str, Any]:
         """Evaluate the configuration on the rows of the next budget."""
-        wanted = self.wanted
-        is_step = wanted is not None and wanted.is_step
+        is_step = self.wanted is not None and self.wanted.is_step
         n_rows = self.budgets[-1 if is_step else len(self.reports)]
         is_last = n_rows == self.budgets[-1]
-        slopes: dict[str, Any] = {}
-        if wanted is not None and wanted.is_step:
-            evaluation, slopes = evaluated_step(self.objective, self.params, n_rows, wanted.penalty)
-        else:
-            evaluation = self.objective.evaluate(self.params, n_rows, certify=is_last)
-            if wanted is not None:
-                slopes = penalty_at(self.objective, self.params, wanted.penalty)
+        evaluation, slopes = self._evaluated(n_rows, certify=is_last)
         losses = {LOSS: evaluation.loss, "losses": evaluation.losses}
         report = {**losses, **evaluation.figures(), **slopes}
         # The first budget takes no longer to repeat than to restore, and the last one is the end.
         is_worth_keeping = bool(self.reports) and not is_last
         self.reports.append(report)
         return {**report, "done": is_last, "should_checkpoint": is_worth_keeping}
+
+    def _evaluated(self, n_rows: int, *, certify: bool) -> tuple[Evaluation, dict[str, Any]]:
+        """Return an evaluation, and what a `GradientSampler` wants to know of it."""
+        objective, params, wanted = self.objective, self.params, self.wanted
+        if wanted is None:
+            return objective.evaluate(params, n_rows, certify=certify), {}
+        if wanted.is_step:
+            return evaluated_step(objective, params, n_rows, wanted.penalty)
+        evaluation = objective.evaluate(params, n_rows, certify=certify)
+        return evaluation, penalty_at(objective, params, wanted.penalty)
 
     def save_checkpoint(self, checkpoint_dir: str) -> None:
         """Write all reports so far, so that the trial can continue elsewhere."""
