@@ -35,6 +35,7 @@ BENCHMARKS = {
         "users",
         "drop_in",
         "ard",
+        "refine",
         "thresholds",
         "ensembles",
         "honesty",
