@@ -7,7 +7,11 @@ except ImportError as error:
         "span_hpo.integrations.optuna needs Optuna: pip install 'span-hpo[optuna]'."
     ) from error
 
-from span_hpo.integrations.optuna.gradient_sampler import GradientSampler, wants_gradient
+from span_hpo.integrations.optuna.gradient_sampler import (
+    GradientSampler,
+    asked_trial,
+    wants_gradient,
+)
 from span_hpo.integrations.optuna.gradients import gradient_of, store_gradient
 from span_hpo.integrations.optuna.points import search_points
 from span_hpo.integrations.optuna.refinement import refine
@@ -45,6 +49,7 @@ __all__ = [
     "StopWhenSettled",
     "abandoned_trials",
     "as_storage",
+    "asked_trial",
     "best_ensemble",
     "best_model",
     "best_trial",

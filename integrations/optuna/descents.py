@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 from optuna.trial import FrozenTrial, TrialState
 
-from span_hpo.integrations.optuna.gradients import PENALTY, gradient_of, real_names
+from span_hpo.integrations.optuna.gradients import gradient_of, real_names
 from span_hpo.integrations.optuna.workers import is_abandoned, is_interrupted
 from span_hpo.objective import model_rank
 from span_hpo.runtime import FloatArray
-from span_hpo.search import Coordinates, Descent
+from span_hpo.search import PENALTY, Coordinates, Descent
 from span_hpo.space import searched
 
 DESCENT = "descent"  # attribute of a trial that says which step of which descent it is

@@ -12,10 +12,11 @@ from optuna.trial import BaseTrial, FrozenTrial, TrialState
 
 from span_hpo.integrations.optuna.delegating import DelegatingSampler
 from span_hpo.integrations.optuna.descents import DESCENT, Descents, Pace, Step, label_of
-from span_hpo.integrations.optuna.gradients import Wanted
 from span_hpo.integrations.optuna.pruners import is_start
+from span_hpo.integrations.optuna.spaces import suggest_all
 from span_hpo.runtime import real, whole
-from span_hpo.space import as_dimension
+from span_hpo.search import Wanted
+from span_hpo.space import Space, as_dimension
 
 _SECONDS_TO_DECIDE = 3.0  # seconds within which a process says what a trial of its own will be
 _PAUSE = 0.02  # seconds between two looks at a trial that is about to be decided on
@@ -309,6 +310,40 @@ def wanted_of(trial: BaseTrial, *, has_gradient: bool) -> Wanted | None:
     if wants_gradient(trial):
         return Wanted(float(trial.user_attrs[DESCENT]["penalty"]), is_step=True)
     return None if sampler is None else Wanted(sampler.penalty, is_step=False)
+
+
+def asked_trial(study: Study, space: Space, *, has_gradient: bool) -> tuple[Trial, Wanted | None]:
+    """Return a new trial of a study, and what its `GradientSampler` wants to know of it.
+
+    This is ``study.ask`` for programs that evaluate trials elsewhere, such as the workers of Ray.
+
+    Parameters
+    ----------
+    study
+        Study of Optuna.
+    space
+        Space of the objective, which the trial has suggested then.
+    has_gradient
+        Whether the loss has a gradient. If it has none, the trial is drawn.
+
+    Returns
+    -------
+    The trial; and the strength of the penalty with whether the trial is a step of a descent, or
+    None if the study has another sampler.
+
+    Examples
+    --------
+    >>> from span_hpo import Float
+    >>> from span_hpo.integrations.optuna import asked_trial, new_study
+    >>> study = new_study(sampler="gradient", seed=0)
+    >>> trial, wanted = asked_trial(study, {"C": Float(1.0, 8.0)}, has_gradient=True)
+    >>> list(trial.params), wanted.is_step
+    (['C'], False)
+    """
+    trial = study.ask()
+    wanted = wanted_of(trial, has_gradient=has_gradient)
+    suggest_all(trial, space)
+    return trial, wanted
 
 
 def gradient_sampler_of(study: Study) -> GradientSampler | None:

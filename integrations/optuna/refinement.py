@@ -11,7 +11,6 @@ from optuna.trial import FrozenTrial
 
 from span_hpo.integrations.optuna.descents import Descents, Step, is_sound
 from span_hpo.integrations.optuna.gradient_sampler import GradientSampler
-from span_hpo.integrations.optuna.gradients import NO_GRADIENT, PENALTY, has_gradient, penalty_at
 from span_hpo.integrations.optuna.samplers import quiet
 from span_hpo.integrations.optuna.selection import best_trial
 from span_hpo.integrations.optuna.spaces import params_of
@@ -23,8 +22,8 @@ from span_hpo.integrations.optuna.workers import (
     is_own,
 )
 from span_hpo.objective import SpanObjective
-from span_hpo.objective.derivatives import check_differentiable
 from span_hpo.runtime import Deadline, OutOfTimeError, over_at_ctrl_c, real, time_limit
+from span_hpo.search import NO_GRADIENT, PENALTY, check_gradient, penalty_at
 
 
 def refine(
@@ -95,7 +94,7 @@ def refine(
     objective = function.objective
     if timeout is not None:
         timeout = real("timeout", timeout, above=0)
-    _check_gradient(objective)
+    check_gradient(objective)
     check_study(study, objective)
     best_trial(study)  # raises if there is none
     abandoned_trials(study, fail=True)
@@ -209,12 +208,3 @@ def _is_left_behind(descents: Descents, start: int) -> bool:
         key=lambda trial: trial.number,
     )
     return is_own(last) or is_abandoned(last)
-
-
-def _check_gradient(objective: SpanObjective) -> None:
-    """Raise if descents cannot follow the loss of an objective."""
-    count = len(objective.metrics)
-    if count > 1:
-        raise ValueError(f"`objective` must have one metric to follow its gradient, got {count}.")
-    if not has_gradient(objective):
-        check_differentiable(objective.metrics[0], objective.loo_method)

@@ -15,7 +15,6 @@ from optuna.trial import BaseTrial
 
 from span_hpo.errors import SolverError
 from span_hpo.integrations.optuna.gradient_sampler import wanted_of
-from span_hpo.integrations.optuna.gradients import evaluated_step, has_gradient, penalty_at
 from span_hpo.integrations.optuna.pruners import (
     NamedPruner,
     budgets_for,
@@ -26,6 +25,7 @@ from span_hpo.integrations.optuna.spaces import as_objective, suggest_params
 from span_hpo.integrations.optuna.workers import FAILURE, sign, warn_of_abandoned
 from span_hpo.objective import SpanObjective, check_same
 from span_hpo.runtime import Memo, check_time, one_blas_thread, whole
+from span_hpo.search import evaluated_step, has_gradient, penalty_at
 
 
 @dataclass(frozen=True)

@@ -15,18 +15,16 @@ from optuna import Study, Trial
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
-from span_hpo.integrations.optuna import check_study, enqueue_defaults, new_study
-from span_hpo.integrations.optuna.gradient_sampler import wanted_of
-from span_hpo.integrations.optuna.gradients import ATTRIBUTES, has_gradient
-from span_hpo.integrations.optuna.spaces import suggest_all
+from span_hpo.integrations.optuna import asked_trial, check_study, enqueue_defaults, new_study
 from span_hpo.integrations.ray.spaces import WANTED
 from span_hpo.integrations.ray.trainable import LOSS, ROWS
 from span_hpo.objective import SpanObjective
+from span_hpo.search import GRADIENT, NO_GRADIENT, PENALTY, has_gradient
 
 _OWNER = "search"  # attribute of a trial that names the search that has asked for it
 _ATTRIBUTES = ("loo_error", "loo_error_bounds", "smooth_error", ROWS, "n_support", "n_in_bound")
 # Attributes that only some metrics have, and those of the steps of a `GradientSampler`.
-_OF_SOME = ("loo_standard_error", *ATTRIBUTES)
+_OF_SOME = ("loo_standard_error", GRADIENT, PENALTY, NO_GRADIENT)
 
 
 class StudySearch(Searcher):  # type: ignore[misc]  # Ray has no types
@@ -85,10 +83,8 @@ class StudySearch(Searcher):  # type: ignore[misc]  # Ray has no types
 
     def suggest(self, trial_id: str) -> dict[str, Any]:
         """Return the next configuration."""
-        trial = self.study.ask()
+        trial, wanted = asked_trial(self.study, self._space, has_gradient=self._has_gradient)
         trial.set_user_attr(_OWNER, self._id)
-        wanted = wanted_of(trial, has_gradient=self._has_gradient)
-        suggest_all(trial, self._space)
         self._running[trial_id] = trial
         return dict(trial.params) if wanted is None else {**trial.params, WANTED: wanted._asdict()}
 

@@ -7,10 +7,9 @@ from typing import Any
 
 from ray import tune
 
-from span_hpo.integrations.optuna.gradients import Wanted, evaluated_step, penalty_at
 from span_hpo.integrations.ray.spaces import WANTED, config_params
 from span_hpo.objective import Evaluation, SpanObjective
-from span_hpo.search import DEFAULT_BUDGETS, budgets_to_all_rows
+from span_hpo.search import DEFAULT_BUDGETS, Wanted, budgets_to_all_rows, evaluated_step, penalty_at
 
 LOSS, ROWS = "loss", "n_rows"
 _STATE = "state.json"
