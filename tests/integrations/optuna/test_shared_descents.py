@@ -2,7 +2,6 @@
 
 import multiprocessing
 import signal
-import time
 
 import pytest
 from optuna.trial import TrialState
@@ -11,17 +10,15 @@ from span_hpo import SpanObjective
 from span_hpo.integrations.optuna import (
     abandoned_trials,
     finished_trials,
-    new_study,
     refine,
     search,
 )
 from span_hpo.integrations.optuna.descents import Descents, Pace
 from tests.integrations.optuna.worker import (
-    STUDY,
     descend_alone,
     descend_together,
+    opened,
     refine_together,
-    storage_of,
 )
 from tests.problems import two_moons
 from tests.processes import wait_for
@@ -29,10 +26,6 @@ from tests.processes import wait_for
 
 def objective():
     return SpanObjective(*two_moons(60), metric="smooth_error")
-
-
-def study_in(url):
-    return new_study(study_name=STUDY, storage=storage_of(url), sampler="random", seed=0)
 
 
 def started(target, *arguments):
@@ -86,47 +79,46 @@ def test_no_step_is_taken_twice_in_any_storage(url, target):
 
 def check_two(url, target):
     """Run two processes, and check their steps."""
-    study = study_in(url)
-    run_two(target, url, 30 if target is descend_together else 15)
-    assert len(finished_trials(study)) == 30
-    found = labels(study)
-    assert len(found) == len(set(found)) >= 8
-    assert len({trial.user_attrs["worker"]["pid"] for trial in study.trials}) == 2
-    check_points(study, 8)
+    with opened(url) as study:
+        run_two(target, url, 30 if target is descend_together else 15)
+        assert len(finished_trials(study)) == 30
+        found = labels(study)
+        assert len(found) == len(set(found)) >= 8
+        assert len({trial.user_attrs["worker"]["pid"] for trial in study.trials}) == 2
+        check_points(study, 8)
 
 
 @pytest.mark.slow
 def test_two_processes_refine_from_different_trials(url):
     """Each has a descent of its own, as long as it was asked for."""
-    study = study_in(url)
-    search(study, objective(), n_trials=6)
-    run_two(refine_together, url, 7)
-    found = labels(study)
-    starts = {start for start, _ in found}
-    assert len(starts) == 2
-    # One that begins where the other has ended need not repeat its first point.
-    assert all((start, number) in found for start in starts for number in range(1, 7))
-    assert len(found) == len(set(found)) >= 13
-    check_points(study, 7)
+    with opened(url) as study:
+        search(study, objective(), n_trials=6)
+        run_two(refine_together, url, 7)
+        found = labels(study)
+        starts = {start for start, _ in found}
+        assert len(starts) == 2
+        # One that begins where the other has ended need not repeat its first point.
+        assert all((start, number) in found for start in starts for number in range(1, 7))
+        assert len(found) == len(set(found)) >= 13
+        check_points(study, 7)
 
 
 def test_a_killed_descent_is_continued(tmp_path):
     """Another process repeats the step in which a process was killed, and goes on."""
     url = f"journal:{tmp_path}/study.log"
-    study = study_in(url)
-    search(study, objective(), n_trials=6)
-    process = started(refine_together, url, 400)
-    wait_for(lambda: len(labels(study)) >= 5)
-    process.kill()
-    process.join()
-    assert process.exitcode == -signal.SIGKILL
-    time.sleep(0.1)
-    before = labels(study)
-    # The same pace, which belongs to 400 steps, but only for a while.
-    refine(study_in(url), objective(), n_steps=400, timeout=0.5)
-    assert not abandoned_trials(study)
-    after = labels(study)
-    assert len(after) > len(before)
-    assert len({start for start, _ in after}) == 1
-    assert sorted(number for _, number in after) == list(range(len(after)))
-    check_points(study, 400)
+    with opened(url) as study:
+        search(study, objective(), n_trials=6)
+        process = started(refine_together, url, 400)
+        wait_for(lambda: len(labels(study)) >= 5)
+        process.kill()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        before = labels(study)
+    with opened(url) as study:
+        refine(study, objective(), n_steps=400, timeout=0.5)  # the same pace, but not to its end
+        assert not abandoned_trials(study)
+        after = labels(study)
+        assert len(after) > len(before)
+        assert len({start for start, _ in after}) == 1
+        assert sorted(number for _, number in after) == list(range(len(after)))
+        check_points(study, 400)
