@@ -6,7 +6,8 @@ process can take the next step of any descent, also after a break.
 
 An attribute of each trial of a descent says which step it is. A point without a gradient, and one
 that has failed, was stopped by a pruner or violates a constraint, is stepped over: the descent goes
-back half of the way to the last point that was none of these.
+back half of the way to the last point that was none of these. After a quarter of its steps without
+a lower value, a descent returns to its best point.
 """
 
 import math
@@ -24,6 +25,12 @@ from span_hpo.search import PENALTY, Coordinates, Descent
 from span_hpo.space import searched
 
 DESCENT = "descent"  # attribute of a trial that says which step of which descent it is
+# After a quarter of its steps without a lower value, a descent returns to its best point, and its
+# steps are shorter by this factor. A return after three steps in a row is too early for a descent
+# of dozens of widths, and without any return half of the refinements of three hyperparameters
+# find nothing better.
+_LEGS, _LEAST_PATIENCE = 4, 3
+_SHORTER = 0.4
 _ATTEMPTS = 2  # how often a step is begun whose processes are interrupted
 
 
@@ -150,27 +157,25 @@ class Descents:
         space = searched(start.distributions)
         first = {name: part.nearest(start.params[name]) for name, part in space.items()}
         coordinates = Coordinates.of(space, first)
-        descent, last, count = Descent.at(coordinates.point(first)), None, 0
+        walk = _Walk(coordinates, coordinates.point(first), self.pace.n_steps)
         for number in range(self.pace.n_steps):
             trial = steps.get(number)
             if number == 0 and gradient_of(start) is not None:
                 trial = start  # there is nothing that a repetition would add
             if trial is None:
-                params = coordinates.params(descent.point) if number else first
-                return Standing(Step(start.number, number, params, self.pace), False, count)
+                params = coordinates.params(walk.descent.point) if number else first
+                return Standing(Step(start.number, number, params, self.pace), False, walk.count)
             if not trial.state.is_finished():
-                return Standing(None, False, count)
+                return Standing(None, False, walk.count)
             slopes = self._slopes(trial, coordinates)
             if slopes is not None:
-                last, count = coordinates.point(trial.params), count + 1
-                descent = descent.at_point(last).moved(
-                    slopes, self.pace.n_steps, coordinates.lower, coordinates.upper
-                )
-            elif last is not None:
-                descent = descent.at_point((descent.point + last) / 2)
+                point, left = coordinates.point(trial.params), self.pace.n_steps - number
+                walk.follow(point, slopes, self.rank(trial)[:-1], left)
+            elif walk.last is not None:
+                walk.go_back()
             else:
                 break  # there is no gradient at the start
-        return Standing(None, True, count)
+        return Standing(None, True, walk.count)
 
     def _slopes(self, trial: FrozenTrial, coordinates: Coordinates) -> FloatArray | None:
         """Return the gradient that a descent may follow at a trial, or None."""
@@ -179,6 +184,53 @@ class Descents:
             return None
         slopes = coordinates.gradient(trial.params, by_name)
         return -slopes if self.pace.is_uphill else slopes
+
+
+class _Walk:
+    """A descent that returns to its best point, with shorter steps, if it does not get lower.
+
+    A leave-one-out loss may rise at its jumps while it falls between them, so that near a minimum
+    the gradient may lead away from it for as long as one follows it.
+
+    Attributes
+    ----------
+    descent
+        Where the descent stands.
+    last
+        The last point that was followed, or None.
+    count
+        Number of points with a gradient.
+    """
+
+    def __init__(self, coordinates: Coordinates, point: FloatArray, n_steps: int) -> None:
+        self.descent, self.count = Descent.at(point), 0
+        self.last: FloatArray | None = None
+        self._lower, self._upper = coordinates.lower, coordinates.upper
+        self._patience = max(_LEAST_PATIENCE, n_steps // _LEGS)
+        self._steps, self._length, self._in_vain = n_steps, 1.0, 0
+        self._best: tuple[tuple[float, ...], FloatArray, FloatArray] | None = None
+
+    def follow(
+        self, point: FloatArray, slopes: FloatArray, rank: tuple[float, ...], left: int
+    ) -> None:
+        """Make a step from a point with a gradient, or from the best one if that is long ago."""
+        self.count += 1
+        if self._best is None or rank < self._best[0]:
+            self._best, self._in_vain = (rank, point, slopes), 0
+        else:
+            self._in_vain += 1
+        if self._in_vain >= self._patience:
+            _, point, slopes = self._best
+            self.descent, self._steps = Descent.at(point), left
+            self._length, self._in_vain = _SHORTER * self._length, 0
+        moved = self.descent.at_point(point).moved(slopes, self._steps, self._lower, self._upper)
+        self.descent = moved.at_point(point + self._length * (moved.point - point))
+        self.last = point
+
+    def go_back(self) -> None:
+        """Go back half of the way to the last point that was followed."""
+        assert self.last is not None
+        self.descent = self.descent.at_point((self.descent.point + self.last) / 2)
 
 
 def label_of(trial: FrozenTrial) -> dict[str, Any] | None:

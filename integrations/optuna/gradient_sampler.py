@@ -40,8 +40,9 @@ class GradientSampler(DelegatingSampler):
     Only real numbers without a step are moved; all other hyperparameters keep the values that they
     have at the start of the descent. A descent begins only at a trial that is complete and keeps
     its constraints. A step that has failed, was stopped by a pruner, violates a constraint or has
-    no gradient is stepped over: the next one goes back half of the way. If there is no gradient at
-    the start of a descent, the global sampler goes on.
+    no gradient is stepped over: the next one goes back half of the way. After a quarter of its
+    steps without a lower loss, a descent returns to its best point, and its steps become shorter.
+    If there is no gradient at the start of a descent, the global sampler goes on.
 
     Gradients are kept in the trials, and a descent is continued by whichever process asks next, so
     that studies can be shared by several processes and continued at any time. No two processes take

@@ -131,6 +131,23 @@ def test_the_point_of_the_trial_counts():
     assert coordinates(step.params) == pytest.approx(expected, abs=1e-12)
 
 
+def test_a_descent_that_rises_returns_to_its_best_point():
+    """After three steps in vain, shorter steps lead from the best point to the end."""
+    trials = followed(4)
+    for trial in trials[2:]:
+        trial.value = trials[1].value + trial.number
+    step = Descents(trials, PACE).standing(0).step
+    z = np.array(coordinates(START))
+    gradient = np.array([2 * z[0], 2 * (z[1] - 1)])
+    moved = Descent.at(z).moved(gradient, 2, np.full(2, -9.0), np.full(2, 9.0)).point
+    assert step.number == 4
+    assert coordinates(step.params) == pytest.approx(z + 0.4 * (moved - z), abs=1e-12)
+    trials[3].value = 0.0  # it has found something better: it goes on
+    straight = by_hand([coordinates(trial.params) for trial in trials[1:]])
+    step = Descents(trials, PACE).standing(0).step
+    assert coordinates(step.params) == pytest.approx(straight, abs=1e-12)
+
+
 @pytest.mark.parametrize("kind", ["failed", "pruned", "without", "infinite", "violating"])
 def test_what_cannot_be_followed_is_stepped_over(kind):
     """The descent goes back half of the way to the last point that could be followed."""
