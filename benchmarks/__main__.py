@@ -37,6 +37,7 @@ BENCHMARKS = {
         "drop_in",
         "ard",
         "bound_searches",
+        "refine",
         "thresholds",
         "ensembles",
         "honesty",

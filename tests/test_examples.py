@@ -32,6 +32,7 @@ def test_all_examples_are_tested():
         "feature_relevance",
         "flaml_component",
         "from_the_shell",
+        "gradient_sampler",
         "grid_search",
         "imbalanced",
         "pareto",
@@ -174,6 +175,18 @@ def test_pareto(tmp_path):
     ).groups()
     assert int(support) <= int(limit) < max(supports)
     assert min(errors) <= float(error) < max(errors)
+
+
+@pytest.mark.slow
+def test_gradient_sampler(tmp_path):
+    """Steps along gradients lower the loss and the test error of a study that only draws."""
+    printed = run([ROOT / "examples" / "gradient_sampler.py"], tmp_path)
+    found = re.findall(r"loss ([\d.]+), test error ([\d.]+)", printed)
+    drawn, refined, followed = ([float(number) for number in pair] for pair in found)
+    for better in (refined, followed):
+        assert better[0] < drawn[0]
+        assert better[1] < drawn[1]
+    assert "40 of 60 trials were steps" in printed
 
 
 @pytest.mark.slow

@@ -172,6 +172,11 @@ def installed() -> list[str]:
     return list(METHODS)
 
 
+def splits_of(name: str) -> int:
+    """Return the number of splits of a data set that are measured."""
+    return _SPLITS[name]
+
+
 @functools.lru_cache(maxsize=1)
 def rows_of(name: str, split: int) -> Rows:
     """Return the rows of a split of a data set; those returned last are kept in memory."""

@@ -7,7 +7,14 @@ except ImportError as error:
         "span_hpo.integrations.optuna needs Optuna: pip install 'span-hpo[optuna]'."
     ) from error
 
+from span_hpo.integrations.optuna.gradient_sampler import (
+    GradientSampler,
+    asked_trial,
+    wants_gradient,
+)
+from span_hpo.integrations.optuna.gradients import gradient_of, store_gradient
 from span_hpo.integrations.optuna.points import search_points
+from span_hpo.integrations.optuna.refinement import refine
 from span_hpo.integrations.optuna.samplers import check_sampler
 from span_hpo.integrations.optuna.selection import (
     best_ensemble,
@@ -37,10 +44,12 @@ from span_hpo.integrations.optuna.trials import OptunaObjective, check_study
 from span_hpo.integrations.optuna.workers import abandoned_trials
 
 __all__ = [
+    "GradientSampler",
     "OptunaObjective",
     "StopWhenSettled",
     "abandoned_trials",
     "as_storage",
+    "asked_trial",
     "best_ensemble",
     "best_model",
     "best_trial",
@@ -49,16 +58,20 @@ __all__ = [
     "delete_study",
     "enqueue_defaults",
     "finished_trials",
+    "gradient_of",
     "grid_sampler",
     "has_settled",
     "honest_estimate",
     "new_study",
     "params_of",
     "ranked_params",
+    "refine",
     "search",
     "search_points",
     "search_space",
     "storage_errors",
+    "store_gradient",
     "suggest_params",
     "trial_count",
+    "wants_gradient",
 ]

@@ -6,6 +6,7 @@ from typing import Any
 from optuna import Study, Trial
 
 from span_hpo.integrations.optuna.claims import Claims
+from span_hpo.integrations.optuna.gradient_sampler import wanted_of
 from span_hpo.integrations.optuna.samplers import quiet
 from span_hpo.integrations.optuna.spaces import suggest_all
 from span_hpo.integrations.optuna.stopping import has_settled
@@ -31,7 +32,8 @@ def search_points(
     Parameters
     ----------
     study
-        Study of Optuna with one direction, as `new_study` returns it.
+        Study of Optuna with one direction, as `new_study` returns it. With a `GradientSampler`, all
+        points are drawn.
     space
         Dimensions by name.
     evaluate
@@ -64,6 +66,7 @@ def search_points(
         return patience is not None and has_settled(study, patience)
 
     def function(trial: Trial) -> float:
+        wanted_of(trial, has_gradient=False)
         loss, attributes = evaluate(trial.number, suggest_all(trial, space))
         for name, value in attributes.items():
             trial.set_user_attr(name, value)

@@ -28,6 +28,8 @@ from optuna.samplers import (
 )
 from optuna.trial import FrozenTrial, TrialState
 
+from span_hpo.integrations.optuna.delegating import DelegatingSampler
+from span_hpo.integrations.optuna.gradient_sampler import GradientSampler
 from span_hpo.integrations.optuna.workers import draw_of
 
 SAMPLER_OF_NAME: dict[str, Callable[..., BaseSampler]] = {
@@ -36,6 +38,7 @@ SAMPLER_OF_NAME: dict[str, Callable[..., BaseSampler]] = {
     "qmc": QMCSampler,
     "cmaes": CmaEsSampler,
     "gp": GPSampler,
+    "gradient": GradientSampler,
 }
 # Modules that samplers import in their first trial, and how to install them.
 _NEEDS = {
@@ -72,50 +75,11 @@ def check_sampler(name: str) -> None:
 def named_sampler(name: str, seed: int | None) -> BaseSampler:
     """Return the sampler of this name; one with a seed draws the same in a resumed search."""
     check_sampler(name)
+    if name == "gradient":
+        return GradientSampler(named_sampler("tpe", seed))
     if seed is None:
         return _new_sampler(name, None)
     return _SeededSequence(seed) if name == "qmc" else SeededSampler(name, seed)
-
-
-class DelegatingSampler(BaseSampler):
-    """Sampler that passes every call on to the sampler that `sampler_for` returns."""
-
-    def sampler_for(self, trial: FrozenTrial) -> BaseSampler:
-        """Return the sampler that draws the parameters of a trial."""
-        raise NotImplementedError
-
-    def shown(self, trial: FrozenTrial) -> FrozenTrial:
-        """Return the trial as the sampler shall see it."""
-        return trial
-
-    def reseed_rng(self) -> None:
-        """Do nothing: draws of several threads have different numbers."""
-
-    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Do what the sampler does before a trial."""
-        self.sampler_for(trial).before_trial(study, self.shown(trial))
-
-    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> _SPACE:
-        """Return the space that the sampler draws from at once."""
-        return self.sampler_for(trial).infer_relative_search_space(study, self.shown(trial))
-
-    def sample_relative(self, study: Study, trial: FrozenTrial, search_space: _SPACE) -> Any:
-        """Draw the parameters of this space at once."""
-        return self.sampler_for(trial).sample_relative(study, self.shown(trial), search_space)
-
-    def sample_independent(
-        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: Any
-    ) -> Any:
-        """Draw one parameter."""
-        return self.sampler_for(trial).sample_independent(
-            study, self.shown(trial), param_name, param_distribution
-        )
-
-    def after_trial(
-        self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
-    ) -> None:
-        """Do what the sampler does after a trial."""
-        self.sampler_for(trial).after_trial(study, self.shown(trial), state, values)
 
 
 class SeededSampler(DelegatingSampler):

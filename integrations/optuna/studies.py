@@ -187,8 +187,8 @@ def new_study(
     Parameters
     ----------
     sampler
-        A sampler of Optuna, or the name of one: "tpe" (the default), "random", "qmc", "cmaes" or
-        "gp". The last one needs PyTorch.
+        A sampler of Optuna, or the name of one: "tpe" (the default), "random", "qmc", "cmaes", "gp"
+        (which needs PyTorch) or "gradient", a `GradientSampler` that draws points by TPE.
     pruner
         A pruner of Optuna, or the name of one: "none" (the default), "median", "percentile",
         "halving" or "hyperband". A pruner that is given by name takes its settings from the budgets

@@ -14,6 +14,7 @@ from optuna.study import StudyDirection
 from optuna.trial import BaseTrial
 
 from span_hpo.errors import SolverError
+from span_hpo.integrations.optuna.gradient_sampler import wanted_of
 from span_hpo.integrations.optuna.pruners import (
     NamedPruner,
     budgets_for,
@@ -24,6 +25,7 @@ from span_hpo.integrations.optuna.spaces import as_objective, suggest_params
 from span_hpo.integrations.optuna.workers import FAILURE, sign, warn_of_abandoned
 from span_hpo.objective import SpanObjective, check_same
 from span_hpo.runtime import Memo, check_time, one_blas_thread, whole
+from span_hpo.search import evaluated_step, has_gradient, penalty_at
 
 
 @dataclass(frozen=True)
@@ -117,10 +119,17 @@ class OptunaObjective:
         """
         study = getattr(trial, "study", None)
         budgets = self._budgets_in(study)
+        wanted = None
         if study is not None:
             self._meet(study, budgets)
             sign(trial)
+            wanted = wanted_of(trial, has_gradient=has_gradient(self.objective))
         params = suggest_params(trial, self.objective)
+        if wanted is not None:
+            if wanted.is_step:
+                return self._stepped(trial, params, budgets[-1], wanted.penalty)
+            for name, extra in penalty_at(self.objective, params, wanted.penalty).items():
+                trial.set_user_attr(name, extra)
         for n_rows in budgets:
             check_time()
             is_last = n_rows == budgets[-1]
@@ -136,6 +145,15 @@ class OptunaObjective:
                     raise TrialPruned
         self._write(trial, outcome, budgets[-1])
         return outcome.losses if len(outcome.losses) > 1 else outcome.losses[0]
+
+    def _stepped(
+        self, trial: BaseTrial, params: dict[str, Any], n_rows: int, penalty: float
+    ) -> float:
+        """Return the loss of a step of a descent, and record its gradient."""
+        outcome = self._outcome(params, dict(trial.params), n_rows, True, penalty)
+        trial.report(outcome.losses[0], step=n_rows)
+        self._write(trial, outcome, n_rows)
+        return outcome.losses[0]
 
     def _budgets_in(self, study: Study | None) -> tuple[int, ...]:
         """Return the budgets of the trials of a study, or of a trial without one."""
@@ -155,28 +173,40 @@ class OptunaObjective:
             trial.set_constraint("n_support", float(excess))
 
     def _outcome(
-        self, params: dict[str, Any], written: dict[str, Any], n_rows: int, is_last: bool
+        self,
+        params: dict[str, Any],
+        written: dict[str, Any],
+        n_rows: int,
+        is_last: bool,
+        penalty: float | None = None,
     ) -> _Outcome:
         """Evaluate, unless that has been done or another thread is doing it."""
         key = (
             n_rows,
             is_last,
+            penalty,
             *((name, type(value), value) for name, value in sorted(written.items())),
         )
         with _lock:
             outcomes = _outcomes.setdefault(self.objective, Memo())
-        return outcomes.get(key, lambda: self._evaluated(params, n_rows, certify=is_last))
+        return outcomes.get(key, lambda: self._evaluated(params, n_rows, is_last, penalty))
 
     @one_blas_thread
-    def _evaluated(self, params: dict[str, Any], n_rows: int, certify: bool) -> _Outcome:
+    def _evaluated(
+        self, params: dict[str, Any], n_rows: int, certify: bool, penalty: float | None
+    ) -> _Outcome:
+        slopes: dict[str, Any] = {}
         try:
-            # Proofs take as long as a fit of few rows, so that small budgets leave them out.
-            evaluation = self.objective.evaluate(params, n_rows, certify=certify)
+            if penalty is not None:
+                evaluation, slopes = evaluated_step(self.objective, params, n_rows, penalty)
+            else:
+                # Proofs take as long as a fit of few rows, so that small budgets leave them out.
+                evaluation = self.objective.evaluate(params, n_rows, certify=certify)
         except SolverError as error:
             # NaN is Optuna's own sign for a failed trial.
             losses = (math.nan,) * len(self.objective.metrics)
             return _Outcome(losses, {FAILURE: str(error)})
-        return _Outcome(tuple(evaluation.losses.values()), evaluation.figures())
+        return _Outcome(tuple(evaluation.losses.values()), {**evaluation.figures(), **slopes})
 
     def _meet(self, study: Study, budgets: tuple[int, ...]) -> None:
         """Refuse a study of another objective, and warn once of what is wrong with it."""

@@ -15,14 +15,16 @@ from optuna import Study, Trial
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
-from span_hpo.integrations.optuna import check_study, enqueue_defaults, new_study
-from span_hpo.integrations.optuna import search_space as distributions
+from span_hpo.integrations.optuna import asked_trial, check_study, enqueue_defaults, new_study
+from span_hpo.integrations.ray.spaces import WANTED
 from span_hpo.integrations.ray.trainable import LOSS, ROWS
 from span_hpo.objective import SpanObjective
+from span_hpo.search import GRADIENT, NO_GRADIENT, PENALTY, has_gradient
 
 _OWNER = "search"  # attribute of a trial that names the search that has asked for it
 _ATTRIBUTES = ("loo_error", "loo_error_bounds", "smooth_error", ROWS, "n_support", "n_in_bound")
-_OF_MEANS = ("loo_standard_error",)  # attributes that only some metrics have
+# Attributes that only some metrics have, and those of the steps of a `GradientSampler`.
+_OF_SOME = ("loo_standard_error", GRADIENT, PENALTY, NO_GRADIENT)
 
 
 class StudySearch(Searcher):  # type: ignore[misc]  # Ray has no types
@@ -37,7 +39,8 @@ class StudySearch(Searcher):  # type: ignore[misc]  # Ray has no types
     objective
         Objective whose hyperparameters are searched.
     study
-        Study of Optuna; by default a new one in memory.
+        Study of Optuna; by default a new one in memory. With ``new_study(sampler="gradient")``,
+        trials may be steps along gradients; see `GradientSampler`.
     seed
         Random seed of the default study.
     with_defaults
@@ -64,7 +67,7 @@ class StudySearch(Searcher):  # type: ignore[misc]  # Ray has no types
         super().__init__(metric=LOSS, mode="min")
         self.study = new_study(seed=seed) if study is None else study
         check_study(self.study, objective)
-        self._space = distributions(objective)
+        self._space, self._has_gradient = objective.space, has_gradient(objective)
         self._all_rows = len(objective.data)
         self._running: dict[str, Trial] = {}
         self._last: dict[str, dict[str, Any]] = {}  # last reports of running trials
@@ -80,10 +83,10 @@ class StudySearch(Searcher):  # type: ignore[misc]  # Ray has no types
 
     def suggest(self, trial_id: str) -> dict[str, Any]:
         """Return the next configuration."""
-        trial = self.study.ask(self._space)
+        trial, wanted = asked_trial(self.study, self._space, has_gradient=self._has_gradient)
         trial.set_user_attr(_OWNER, self._id)
         self._running[trial_id] = trial
-        return dict(trial.params)
+        return dict(trial.params) if wanted is None else {**trial.params, WANTED: wanted._asdict()}
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
         """Report the loss to the study, at a step equal to its number of rows."""
@@ -108,7 +111,7 @@ class StudySearch(Searcher):  # type: ignore[misc]  # Ray has no types
             trial.report(float(result[LOSS]), step=int(result[ROWS]))
         for name in _ATTRIBUTES:
             trial.set_user_attr(name, result[name])
-        for name in _OF_MEANS:
+        for name in _OF_SOME:
             if name in result:
                 trial.set_user_attr(name, result[name])
         if result[ROWS] < self._all_rows:

@@ -8,6 +8,7 @@ from span_hpo.objective import SpanObjective
 from span_hpo.search import option_labels, read_params
 from span_hpo.space import Choice, Dimension, Int, Params
 
+WANTED = "wanted"  # entry of a configuration with what a `GradientSampler` wants to know
 _NEXT = 1  # added to the upper end of whole numbers, which Ray excludes
 
 
@@ -31,12 +32,15 @@ def search_space(objective: SpanObjective) -> dict[str, Any]:
 def config_params(objective: SpanObjective, config: Params) -> dict[str, Any]:
     """Return the hyperparameters that the configuration of a trial stands for.
 
+    The entry with what a `GradientSampler` wants to know is left out.
+
     Raises
     ------
     ValueError
         If the configuration has other names than the space of the objective.
     """
-    return read_params(objective.space, config, "config")
+    values = {name: value for name, value in config.items() if name != WANTED}
+    return read_params(objective.space, values, "config")
 
 
 def nearest_config(objective: SpanObjective, config: Params) -> dict[str, Any]:

