@@ -300,6 +300,27 @@ def test_queued_points_are_kept():
     assert [number for _, number in steps(study)] == list(range(9))
 
 
+def test_a_retried_step_brings_its_gradient():
+    """A storage with a heartbeat queues the point of a lost trial again, with its attributes."""
+    objective = ard()
+    study = study_of(sampler=GradientSampler(n_startup=4, n_steps=9, seed=0))
+    study.optimize(OptunaObjective(objective), n_trials=6)
+    lost = study.ask()
+    assert wants_gradient(lost)
+    label = lost.user_attrs["descent"]
+    params = {
+        name: lost.suggest_float(name, part.low, part.high, log=True)
+        for name, part in objective.space.items()
+    }
+    study.tell(lost, state=TrialState.FAIL)
+    study.enqueue_trial(params, user_attrs={"descent": label})
+    study.optimize(OptunaObjective(objective), n_trials=2)
+    retried, following = study.trials[-2:]
+    assert retried.params == params
+    assert "gradient" in retried.user_attrs
+    assert following.user_attrs["descent"] == {**label, "step": label["step"] + 1}
+
+
 def test_a_pickled_sampler_goes_on():
     """A study that is sent elsewhere takes the next step there."""
     study = study_of(sampler=GradientSampler(RandomSampler(seed=0), n_startup=4, n_steps=9))
