@@ -108,7 +108,8 @@ class KernelCache:
         self.kernel = kernel
         self.X = X
         self.memory_limit = default_memory_limit() if memory_limit is None else memory_limit
-        self._fixed = None if kernel.space else kernel.values({})
+        self._space = kernel.space
+        self._fixed = None if self._space else kernel.values({})
         self._shifted: Memo[Any] = Memo(most=1)
         self._statistic: Memo[FloatArray] = Memo(most=1)
         self._matrix: Memo[KernelMatrix] = Memo(most=1)
@@ -127,7 +128,7 @@ class KernelCache:
                 )
             X = self._shifted.get((), lambda: self.kernel.shifted(self.X))
             return FeatureKernel(self.kernel, X if rows is None else X[rows], values)
-        key = key_of({name: values[name] for name in self.kernel.space})
+        key = key_of({name: values[name] for name in self._space})
         if self._fixed is not None:
             # One matrix serves all trials, so the statistic is not needed again.
             K = self._matrix.get(key, lambda: self._build(self.kernel.statistic(self.X), values))
@@ -160,7 +161,7 @@ class KernelCache:
         ValueError
             If the kernel has no derivative by one of these hyperparameters.
         """
-        names = [name for name, part in self.kernel.space.items() if isinstance(part, Float)]
+        names = [name for name, part in self._space.items() if isinstance(part, Float)]
         if not names:
             return {}
         if isinstance(K, FeatureKernel):

@@ -6,7 +6,6 @@ statistic to the kernel matrix, and is repeated only when a kernel parameter cha
 trial cheaper than a fit on the features.
 """
 
-import functools
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -86,7 +85,7 @@ class Kernel(ABC):
         """Return the names of the hyperparameters."""
         return tuple(own.name for own in fields(cls))
 
-    @functools.cached_property
+    @property
     def space(self) -> Space:
         """The hyperparameters that are searched."""
         return searched(self._hyperparameters())

@@ -19,7 +19,7 @@ from span_hpo.selection import (
 from tests.problems import two_moons
 from tests.selection.tables import table_of
 
-MEANS = ["error", "balanced_error", "smooth_error", "hinge", "log_loss", "brier"]
+MEANS = ["error", "balanced_error", "smooth_error", "hinge", "span_functional", "log_loss", "brier"]
 
 
 def searched(count=30, **settings):

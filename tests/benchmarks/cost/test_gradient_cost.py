@@ -37,8 +37,9 @@ def test_committed_figures_belong_together():
             assert cell == f"{median(ratios):.2f} ({max(ratios):.2f})"
 
 
-@pytest.mark.parametrize(("widths", "most"), [(100, 2.0), (1000, 3.0)])
-def test_a_gradient_costs_little_more_than_a_loss(widths, most):
-    """The median over data sets, sizes and places is below two evaluations, or three."""
-    rows = rows_of("gradient_cost.csv", widths=widths)
-    assert median(float(row["ratio"]) for row in rows) <= most
+def test_a_gradient_costs_about_one_more_evaluation():
+    """With 1,000 rows or more it takes two evaluations at 100 widths, and never three."""
+    rows = rows_of("gradient_cost.csv")
+    large = [row for row in rows if row["widths"] == "100" and int(row["rows"]) >= 1000]
+    assert median(float(row["ratio"]) for row in large) <= 2
+    assert max(float(row["ratio"]) for row in rows) <= 3
