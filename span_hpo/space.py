@@ -244,6 +244,11 @@ def as_dimension(setting: Any) -> Dimension | None:
     return Float(setting.low, setting.high, log=setting.log, step=setting.step)
 
 
+def is_logarithmic(part: Any) -> bool:
+    """Return whether a dimension is that of real numbers on a logarithmic scale."""
+    return isinstance(part, Float) and part.log
+
+
 def searched(hyperparameters: Mapping[str, Any]) -> Space:
     """Return the dimensions of the hyperparameters that are searched, by name."""
     dimensions = {name: as_dimension(setting) for name, setting in hyperparameters.items()}

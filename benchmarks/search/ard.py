@@ -174,7 +174,7 @@ def installed() -> list[str]:
 
 def splits_of(name: str) -> int:
     """Return the number of splits of a data set that are measured."""
-    return _SPLITS[name]
+    return SPLITS[name]
 
 
 @functools.lru_cache(maxsize=1)

@@ -15,7 +15,7 @@ from span_hpo.integrations.optuna.descents import DESCENT, Descents, Pace, Step,
 from span_hpo.integrations.optuna.pruners import is_start
 from span_hpo.integrations.optuna.spaces import suggest_all
 from span_hpo.runtime import real, whole
-from span_hpo.search import Wanted
+from span_hpo.search import DEFAULT_PENALTY, Wanted
 from span_hpo.space import Space, as_dimension
 
 _SECONDS_TO_DECIDE = 3.0  # seconds within which a process says what a trial of its own will be
@@ -97,7 +97,7 @@ class GradientSampler(DelegatingSampler):
         n_startup: int = 15,
         n_steps: int = 40,
         n_starts: int = 1,
-        penalty: float = 1.0,
+        penalty: float = DEFAULT_PENALTY,
         seed: int | None = None,
     ) -> None:
         if sampler is not None and not isinstance(sampler, BaseSampler):

@@ -23,7 +23,13 @@ from span_hpo.integrations.optuna.workers import (
 )
 from span_hpo.objective import SpanObjective
 from span_hpo.runtime import Deadline, OutOfTimeError, over_at_ctrl_c, real, time_limit
-from span_hpo.search import NO_GRADIENT, PENALTY, check_gradient, penalty_at
+from span_hpo.search import (
+    DEFAULT_PENALTY,
+    NO_GRADIENT,
+    PENALTY,
+    check_gradient,
+    penalty_at,
+)
 
 
 def refine(
@@ -32,7 +38,7 @@ def refine(
     *,
     n_steps: int = 20,
     n_starts: int = 1,
-    penalty: float = 1.0,
+    penalty: float = DEFAULT_PENALTY,
     max_support: int | None = None,
     timeout: float | None = None,
     callbacks: Sequence[Callable[[Study, FrozenTrial], None]] = (),

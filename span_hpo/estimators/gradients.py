@@ -12,11 +12,9 @@ from span_hpo.objective import Evaluation, SpanObjective, with_derivatives
 from span_hpo.runtime import ArgumentError, Printable, counted, whole
 from span_hpo.search import Minimum, minimize
 from span_hpo.selection import MOST_CANDIDATES
-from span_hpo.space import Float, Params
+from span_hpo.space import Params
 
 REFINING_EVALUATIONS = 30  # number of evaluations for `refine=True`
-_USUAL_COSTS = (0.1, 10.0)  # range of the mean cost of rows at a start
-_HIGHER = (10.0, 100.0, 1000.0)  # factors of costs where the default ones give no gradient
 _LEAST_TIME = 1e-3  # seconds, in which only the first evaluation is made
 
 
@@ -109,40 +107,12 @@ def searched_by_gradients(
     """
     smooth: Any = with_derivatives(objective)
     steps: Any = {} if n_trials is None else {"max_evaluations": n_trials}
-    for start in _starts(objective):
-        found = minimize(smooth, start, **steps, **options)
-        if not found.path[0].reason:
-            break
-    else:
+    found = minimize(smooth, **steps, **options)
+    if all(step.reason for step in found.path):
         warnings.warn(f"The search by gradients has ended: {found.reason}", stacklevel=3)
     before = objective.evaluate(found.path[0].params)
     after = objective.evaluate(found.params)
     return _candidates(found), _result(smooth, objective, before, after, found, is_kept=True)
-
-
-def _starts(objective: SpanObjective) -> list[dict[str, Any]]:
-    """Return points to begin with, of which the first one with a gradient is used.
-
-    A fit whose support vectors are nearly all bounded has no gradient, or a flat one. This happens
-    where all weights of rows are small, for instance if they add up to 1, and then higher costs
-    help.
-    """
-    first, *others = reversed(objective.defaults())
-    typical = float(objective.weighting.costs(objective.data, first).mean())
-    if typical > 0 and not _USUAL_COSTS[0] <= typical <= _USUAL_COSTS[1]:
-        first = _with_higher_costs(objective, first, 1 / typical)
-    higher = [_with_higher_costs(objective, first, factor) for factor in _HIGHER]
-    return [first, *(start for start in [*higher, *others] if start != first)]
-
-
-def _with_higher_costs(objective: SpanObjective, params: Params, factor: float) -> dict[str, Any]:
-    """Return a point whose costs are multiplied, as far as their ranges allow."""
-    costs = {
-        name: part.nearest(params[name] * factor)
-        for name, part in objective.weighting.space.items()
-        if isinstance(part, Float) and part.log and part.step is None
-    }
-    return {**params, **costs}
 
 
 def check_refinable(objective: SpanObjective) -> None:
@@ -204,9 +174,9 @@ def _result(
 
 
 def _candidates(found: Minimum) -> list[dict[str, Any]]:
-    """Return the points of a path that are best by the penalised loss, the best first."""
+    """Return the result, and the next best points of the path by the penalised loss."""
     path = sorted(found.path, key=lambda step: step.value)
-    points: list[dict[str, Any]] = []
+    points = [found.params]
     for step in path:
         if np.isfinite(step.value) and step.params not in points:
             points.append(step.params)

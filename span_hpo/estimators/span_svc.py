@@ -70,7 +70,8 @@ class SpanSVC(FittedSVC):
         End the search when so many trials in a row have not lowered the loss. By default, the
         search does not end for this reason. 40 saves about half of 150 trials at little or no loss.
     sampler
-        "tpe", "random", "qmc", "cmaes" or "gp", seeded by `random_state`; or a sampler of Optuna.
+        "tpe", "random", "qmc", "cmaes", "gp" or "gradient", seeded by `random_state`; or a sampler
+        of Optuna.
         By default, a kernel with a width for each feature is searched by gradients, for which the
         settings from `patience` to `study_name` must be None, and other kernels by "tpe".
     pruner

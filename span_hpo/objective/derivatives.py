@@ -16,7 +16,7 @@ from span_hpo.gradients import (
     pulled_back,
 )
 from span_hpo.kernels import KernelBlocks, KernelCache
-from span_hpo.metrics import Metric
+from span_hpo.metrics import Metric, paired_standard_error
 from span_hpo.objective.evaluation import Evaluation
 from span_hpo.runtime import FloatArray, IndexArray, Printable, real
 from span_hpo.solver import DualSolution, PairwiseSolution
@@ -40,6 +40,8 @@ class ValueAndGradient(Printable):
         The evaluation at this point, or None for a bound, which has none.
     reason
         Why there is no gradient, or an empty text if there is one.
+    metric
+        The metric of the loss, or None for a bound.
 
     Examples
     --------
@@ -54,6 +56,18 @@ class ValueAndGradient(Printable):
     gradient: dict[str, float] | None
     evaluation: Evaluation | None
     reason: str = ""
+    metric: Metric | None = None
+
+    def paired_standard_error(self, other: "ValueAndGradient") -> float:
+        """Return the standard error of the difference of two losses on the same rows.
+
+        It is 0 for two bounds, which are no means over rows.
+        """
+        if self.metric is None or self.evaluation is None or other.evaluation is None:
+            return 0.0
+        loo, others = self.evaluation.loo, other.evaluation.loo.decision_values
+        weight = self.evaluation.metric_weight
+        return paired_standard_error(self.metric, loo.y, loo.decision_values, others, weight)
 
     def _summary(self) -> tuple[str, dict[str, str]]:
         if self.gradient is None:
@@ -107,8 +121,8 @@ def loss_and_gradient(
     except NoGradientError as error:
         if math.isnan(loss):  # without spans, they cannot be continuous
             loss = metric.loss(data.y, evaluation.loo.decision_values, weight)
-        return ValueAndGradient(loss, None, evaluation, str(error))
-    return ValueAndGradient(loss, gradient, evaluation)
+        return ValueAndGradient(loss, None, evaluation, str(error), metric)
+    return ValueAndGradient(loss, gradient, evaluation, metric=metric)
 
 
 def _fits(solution: DualSolution | PairwiseSolution) -> list[tuple[DualSolution, IndexArray]]:

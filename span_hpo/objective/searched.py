@@ -6,8 +6,10 @@ from typing import Any
 from span_hpo.kernels import KernelCache, KernelMemory
 from span_hpo.objective.budgets import budgets_in_rows
 from span_hpo.objective.words import InWords
-from span_hpo.space import grid, started
+from span_hpo.space import grid, is_logarithmic, started
 from span_hpo.weighting import starts_of
+
+_USUAL_COSTS = (0.1, 10.0)  # range of the mean cost at which a search may begin
 
 
 class Searched(InWords):
@@ -65,6 +67,41 @@ class Searched(InWords):
         """
         names: tuple[str, ...] = self.kernel.alike
         return names
+
+    @property
+    def scales(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the costs and of the widths: hyperparameters on logarithmic scales.
+
+        They are those of which the weighting and the kernel have a first guess. A search by
+        gradients first looks for the scale of all costs together, and of all widths together.
+        """
+        guesses = starts_of(self.weighting, self.data)[-1], self.kernel.starts(self.data.X)[-1]
+        costs, widths = (
+            tuple(name for name in guess if is_logarithmic(self.space.get(name)))
+            for guess in guesses
+        )
+        return costs, widths
+
+    def centres(self) -> list[dict[str, Any]]:
+        """Return points in whose neighbourhood a search by gradients begins.
+
+        They are the last points of `defaults`, in which widths are one over the median squared
+        distance of the rows, with costs of 1 and with costs that balance the classes. Where weights
+        of rows are small, for instance because they add up to 1, the costs are raised until they
+        are 1 in the mean; large weights lower them.
+        """
+        widths = self.kernel.starts(self.data.X)[-1]
+        guesses = [{**widths, **costs} for costs in starts_of(self.weighting, self.data)]
+        return [self._with_usual_costs(params) for params in started(self.space, guesses)]
+
+    def _with_usual_costs(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return a point whose costs are multiplied so that they are about 1 in the mean."""
+        mean = float(self.weighting.costs(self.data, params).mean())
+        if mean <= 0 or _USUAL_COSTS[0] <= mean <= _USUAL_COSTS[1]:
+            return params
+        names, _ = self.scales
+        usual = {name: self.space[name].nearest(params[name] / mean) for name in names}
+        return {**params, **usual}
 
     def share_of_row(self, rows: int | None = None) -> float:
         """Return what one row adds to the loss if it is as wrong as can be, for a smooth error.

@@ -1,9 +1,15 @@
 """Search by gradients, and share names, budgets and hyperparameters among all adapters."""
 
 from span_hpo.search.adam import Descent
+from span_hpo.search.alignment import Alignment, aligned_point
 from span_hpo.search.budgets import DEFAULT_BUDGETS, budgets_to_all_rows, default_budgets
 from span_hpo.search.coordinates import Coordinates
-from span_hpo.search.descent import default_start, minimize
+from span_hpo.search.descent import DEFAULT_PENALTY, minimize
+from span_hpo.search.exploration import (
+    Exploration,
+    walk_over_scales,
+    walk_with_aligned_widths,
+)
 from span_hpo.search.forecasts import Forecast
 from span_hpo.search.limits import wanted_trials
 from span_hpo.search.names import PRUNERS, SAMPLERS, SCHEDULERS, SEARCHES
@@ -19,11 +25,12 @@ from span_hpo.search.steps import (
     penalty_at,
     shortened,
 )
-from span_hpo.search.watched import Minimum, Step
+from span_hpo.search.watched import Comparison, Minimum, Step
 from span_hpo.search.written import option_labels, read_params, written_grid, written_params
 
 __all__ = [
     "DEFAULT_BUDGETS",
+    "DEFAULT_PENALTY",
     "GRADIENT",
     "NO_GRADIENT",
     "PENALTY",
@@ -31,17 +38,20 @@ __all__ = [
     "SAMPLERS",
     "SCHEDULERS",
     "SEARCHES",
+    "Alignment",
+    "Comparison",
     "Coordinates",
     "Descent",
+    "Exploration",
     "Forecast",
     "Minimum",
     "Spread",
     "Step",
     "Wanted",
+    "aligned_point",
     "budgets_to_all_rows",
     "check_gradient",
     "default_budgets",
-    "default_start",
     "evaluated_step",
     "has_gradient",
     "minimize",
@@ -50,6 +60,8 @@ __all__ = [
     "read_params",
     "shortened",
     "spread_of",
+    "walk_over_scales",
+    "walk_with_aligned_widths",
     "wanted_trials",
     "written_grid",
     "written_params",

@@ -13,6 +13,11 @@ from span_hpo.runtime import FloatArray, counted, real, whole
 from span_hpo.search.adam import Descent
 from span_hpo.search.bfgs import projected_bfgs
 from span_hpo.search.coordinates import Coordinates
+from span_hpo.search.exploration import (
+    Exploration,
+    walk_over_scales,
+    walk_with_aligned_widths,
+)
 from span_hpo.search.spread import spread_of
 from span_hpo.search.watched import (
     Differentiable,
@@ -27,6 +32,7 @@ METHODS = ("adam", "l-bfgs", "bfgs-projected")
 # Shares of a descent after which the worse of several starts are given up, and how many go on.
 _ROUNDS = ((0.25, None), (0.4, 2), (1.0, 1))
 _WIDER = 1.0  # standard deviation of random starts around the first one, in each coordinate
+DEFAULT_PENALTY = 0.3
 _DONE = "All evaluations have been used."
 _INTERRUPTED = "The search was interrupted."
 
@@ -36,7 +42,7 @@ def minimize(
     start: Params | None = None,
     *,
     method: str = "adam",
-    penalty: float = 1.0,
+    penalty: float = DEFAULT_PENALTY,
     n_starts: int = 1,
     max_evaluations: int = 60,
     metric: Any = None,
@@ -58,7 +64,9 @@ def minimize(
     objective
         `SpanObjective` whose metric has derivatives, such as "smooth_error"; or `RadiusMargin`.
     start
-        Hyperparameters to begin with. By default, widths and costs are chosen from the data.
+        Hyperparameters to begin with. By default, a walk over factors of four finds the scales of
+        costs and widths. It is made with equal widths, and with those at which rows of one class
+        are most similar to each other.
     method
         "adam" (recommended for leave-one-out losses, which jump a little where a support vector
         changes its kind), or "l-bfgs" or "bfgs-projected", which suit bounds and other values
@@ -66,13 +74,16 @@ def minimize(
     penalty
         Strength of the penalty on widths that differ from feature to feature; 0 for none. It keeps
         a search from fitting the noise of the loss. With 1, a width that is ten times as large as
-        the others costs as much as 1.8 rows that are classified wrongly.
+        the others costs as much as 1.8 rows that are classified wrongly. With a penalty and
+        without `start`, the result has widths that differ only if they lower the penalised loss by
+        more than two standard errors; see `Minimum.comparison`.
     n_starts
-        Number of starts. The first is `start`, and the others are drawn around it. All are followed
-        for a quarter of their evaluations, the best two a little longer, and the best to its end.
-        More than one is for "adam" only, and helps where most features do not matter.
+        Number of starts. The first is `start` or the best point of the walk, and the others are
+        drawn around it. All are followed for a quarter of their evaluations, the best two a little
+        longer, and the best to its end. More than one is for "adam" only.
     max_evaluations
-        Number of evaluations from one start.
+        Number of evaluations, of which up to 27 % are those of the walk; if there are several
+        starts, each has as many as the only one would have.
     metric
         Metric to differentiate, by default the first metric of the objective.
     rows
@@ -118,7 +129,7 @@ def minimize(
         timeout = real("timeout", timeout, above=0)
     if n_starts > 1 and method != "adam":
         raise ValueError(f"`n_starts` must be 1 with method={method!r}, got {n_starts}.")
-    first = default_start(objective) if start is None else checked_params(objective.space, start)
+    first = centre_of(objective) if start is None else checked_params(objective.space, start)
     coordinates = Coordinates.of(objective.space, first)
     if not coordinates.names:
         raise ValueError(
@@ -126,19 +137,25 @@ def minimize(
             f"{dict(objective.space)}."
         )
     options = {"metric": metric, "rows": rows}
+    spread = spread_of(objective, coordinates, penalty, rows)
     watched = Watched(
         objective,
         coordinates,
-        spread_of(objective, coordinates, penalty, rows),
+        spread,
         {name: value for name, value in options.items() if value is not None},
         timeout,
     )
-    total = _most_evaluations(n_starts, max_evaluations)
-    points = _starts(coordinates, coordinates.point(first), n_starts, seed)
-    with progress(total, progress_bar) as advance:
+    plan = Exploration.of(max_evaluations, has_widths=len(spread.places) > 1)
+    if start is not None:
+        plan = Exploration(0, 0)
+    most = max_evaluations - plan.total
+    with progress(plan.total + _most_evaluations(n_starts, most), progress_bar) as advance:
         watched.advance = advance
         try:
-            reason = _RUNS[method](watched, points, max_evaluations)
+            found = _explored(watched, plan) if start is None else []
+            points = _starts(coordinates, found or [coordinates.point(first)], n_starts, seed)
+            steps = max_evaluations - len(watched.path)
+            reason = _RUNS[method](watched, points, steps) if steps > 0 else _DONE
         except EndOfSearchError as end:
             reason = str(end)
         except KeyboardInterrupt:
@@ -154,17 +171,29 @@ def minimize(
     return watched.minimum(reason)
 
 
-def default_start(objective: Any) -> dict[str, Any]:
-    """Return the default point from which a search by gradients begins.
-
-    It is the last point of `Searched.defaults`, in which widths are one over the median squared
-    distance of the rows. There, the loss changes with the width of every feature.
-    """
-    if not hasattr(objective, "defaults"):
+def centre_of(objective: Any) -> dict[str, Any]:
+    """Return the point in whose neighbourhood a search without a start begins."""
+    if not hasattr(objective, "centres"):
         raise ValueError(
-            "`start` must be given for an objective without a method `defaults`, got None."
+            "`start` must be given for an objective without a method `centres`, got None."
         )
-    return cast("dict[str, Any]", objective.defaults()[-1])
+    return cast("dict[str, Any]", objective.centres()[0])
+
+
+def _explored(watched: Watched, plan: Exploration) -> list[FloatArray]:
+    """Return the points from which to descend, the best first, after a walk over scales."""
+    objective: Any = watched.objective
+    coordinates, spread = watched.coordinates, watched.spread
+    visits = walk_over_scales(watched.remembered, objective, coordinates, plan.equal)
+    if len(spread.places) > 1:
+        watched.alike = watched.best
+    visits = (
+        visits[:1]
+        + walk_with_aligned_widths(
+            watched.remembered, objective, coordinates, spread, plan.aligned
+        )[:1]
+    )
+    return [visit.point for visit in sorted(visits, key=lambda visit: visit.rank)]
 
 
 @dataclass
@@ -177,7 +206,8 @@ class _Run:
 
 
 def _by_adam(watched: Watched, points: list[FloatArray], steps: int) -> str:
-    runs = [_Run(Descent.at(point)) for point in points]
+    alike = watched.spread.places
+    runs = [_Run(Descent.at(point, alike)) for point in points]
     done = 0
     for share, kept in _ROUNDS if len(runs) > 1 else _ROUNDS[-1:]:
         runs = sorted(runs, key=lambda run: run.best)[:kept]
@@ -186,14 +216,15 @@ def _by_adam(watched: Watched, points: list[FloatArray], steps: int) -> str:
             _descend(run, watched, until - done, steps)
         done = until
     if runs[0].last is None:
-        return f"There is no gradient at the start: {watched.path[0].reason}"
+        return f"There is no gradient at the start: {watched.reason}"
     return _DONE
 
 
 def _descend(run: _Run, watched: Watched, evaluations: int, steps: int) -> None:
     """Go on with a descent for some evaluations."""
     lower, upper = watched.coordinates.lower, watched.coordinates.upper
-    for _ in range(evaluations):
+    last = len(watched.path) + evaluations
+    while len(watched.path) < last:
         point = run.descent.point
         value, gradient = watched(point)
         run.best = min(run.best, value)
@@ -207,13 +238,15 @@ def _descend(run: _Run, watched: Watched, evaluations: int, steps: int) -> None:
 
 
 def _by_lbfgs(watched: Watched, points: list[FloatArray], max_evaluations: int) -> str:
+    last = len(watched.path) + max_evaluations
+
     def function(point: FloatArray) -> tuple[float, FloatArray]:
-        if len(watched.path) >= max_evaluations:
+        if len(watched.path) >= last:
             raise EndOfSearchError(_DONE)
         value, gradient = watched(point)
         if gradient is None:
-            where = "the start" if len(watched.path) == 1 else "a point of the search"
-            raise EndOfSearchError(f"There is no gradient at {where}: {watched.path[-1].reason}")
+            where = "the start" if point is points[0] else "a point of the search"
+            raise EndOfSearchError(f"There is no gradient at {where}: {watched.reason}")
         return value, gradient
 
     sides = optimize.Bounds(watched.coordinates.lower, watched.coordinates.upper)
@@ -255,18 +288,21 @@ def _most_evaluations(n_starts: int, steps: int) -> int:
     return total
 
 
-def _starts(coordinates: Coordinates, first: FloatArray, count: int, seed: int) -> list[FloatArray]:
-    """Return the first start, and others that are drawn around it."""
+def _starts(
+    coordinates: Coordinates, found: list[FloatArray], count: int, seed: int
+) -> list[FloatArray]:
+    """Return the first starts, and others that are drawn around the best of them."""
     rng = np.random.default_rng(seed)
+    first = found[0]
     others = [
         np.clip(
             first + np.where(coordinates.is_log, _WIDER, _tenth(coordinates)) * drawn,
             coordinates.lower,
             coordinates.upper,
         )
-        for drawn in rng.standard_normal((count - 1, len(first)))
+        for drawn in rng.standard_normal((max(count - len(found), 0), len(first)))
     ]
-    return [first, *others]
+    return [*found[:count], *others]
 
 
 def _tenth(coordinates: Coordinates) -> FloatArray:

@@ -5,10 +5,10 @@ With one width for each feature, a search could fit the noise of the leave-one-o
     P = strength / n sum_k log(1 + (z_k - mean z)^2),    z_k = ln gamma_k,    n rows
 
 asks of each feature whose width differs from the others to be worth it. It grows slowly, so that a
-few features may differ by orders of magnitude: a width that is ten times as large as the others
-costs as much as 1.8 rows that are classified wrongly, and one that is a thousand times as large as
-much as 3.9 rows. Up to a constant, P is minus the logarithm of Cauchy densities of the z_k, divided
-by the number of rows.
+few features may differ by orders of magnitude: with strength 1, a width that is ten times as large
+as the others costs as much as 1.8 rows that are classified wrongly, and one that is a thousand
+times as large as much as 3.9 rows. Up to a constant, P is minus the logarithm of Cauchy densities
+of the z_k, divided by the number of rows.
 """
 
 from dataclasses import dataclass

@@ -18,6 +18,7 @@ from span_hpo.search.spread import Spread
 from span_hpo.space import Params, Space
 
 OUT_OF_TIME = "The time is up."
+_ERRORS_OF_A_GAIN = 2.0  # standard errors that differing widths must gain
 _MOST_SHOWN = 6  # hyperparameters that a printed result shows
 
 
@@ -26,8 +27,32 @@ class Differentiable(Protocol):
 
     space: Space
 
-    def value_and_gradient(self, params: Params, **options: Any) -> ValueAndGradient:
+    def value_and_gradient(self, params: Params) -> ValueAndGradient:
         """Return the loss and its derivatives by all hyperparameters that are real numbers."""
+
+
+class Comparison(NamedTuple):
+    """What it gains that hyperparameters with one meaning, such as widths, differ.
+
+    Attributes
+    ----------
+    alike
+        The best evaluation at which they are equal.
+    apart
+        The best evaluation at which they may differ.
+    gain
+        How much less the value of the latter is.
+    standard_error
+        Standard error of the difference of the two losses over samples of rows.
+    is_worth_it
+        Whether the gain exceeds two standard errors. Otherwise, the search returns `alike`.
+    """
+
+    alike: "Step"
+    apart: "Step"
+    gain: float
+    standard_error: float
+    is_worth_it: bool
 
 
 class Step(NamedTuple):
@@ -69,6 +94,9 @@ class Minimum(Printable):
         Why the search has ended, as a sentence.
     evaluation
         Evaluation of the best point, or None for a bound, which has none.
+    comparison
+        The best point with equal widths beside the best one with widths that differ, and which of
+        them is returned; or None if the search has not compared them.
 
     Examples
     --------
@@ -86,6 +114,7 @@ class Minimum(Printable):
     path: tuple[Step, ...]
     reason: str
     evaluation: Evaluation | None
+    comparison: Comparison | None = None
 
     @property
     def n_evaluations(self) -> int:
@@ -98,6 +127,10 @@ class Minimum(Printable):
         lines |= {name: _shown(self.params[name]) for name in names[:_MOST_SHOWN]}
         if len(names) > _MOST_SHOWN:
             lines["..."] = f"{len(names) - _MOST_SHOWN} more"
+        if self.comparison is not None:
+            gain, error = self.comparison.gain, self.comparison.standard_error
+            kept = "kept" if self.comparison.is_worth_it else "not kept"
+            lines["differing widths"] = f"{kept}: they gain {gain:.4f}, standard error {error:.4f}"
         lines["end"] = self.reason
         return f"Minimum after {counted(self.n_evaluations, 'evaluation')}", lines
 
@@ -117,17 +150,34 @@ class Watched:
         options: Mapping[str, Any],
         timeout: float | None,
     ) -> None:
-        self.objective, self.coordinates, self.spread = objective, coordinates, spread
+        self.objective: Any = objective  # may take options
+        self.coordinates, self.spread = coordinates, spread
         self.options = options
         self.end = math.inf if timeout is None else time.monotonic() + timeout
         self.advance: Callable[[int], None] = lambda count: None
         self.path: list[Step] = []
-        self.best: tuple[Step, Evaluation | None] | None = None
+        self.best: tuple[Step, ValueAndGradient] | None = None
+        self.alike: tuple[Step, ValueAndGradient] | None = None
+        self.reason = ""  # why the last point that was asked for has no gradient
+        self._known: dict[bytes, tuple[float, FloatArray | None, str]] = {}
 
     def __call__(self, point: FloatArray) -> tuple[float, FloatArray | None]:
         """Return the value at a point and its gradient, or None if there is none."""
         if self.path and time.monotonic() > self.end:
             raise EndOfSearchError(OUT_OF_TIME)
+        value, gradient, self.reason = self._evaluated(point)
+        return value, gradient
+
+    def remembered(self, point: FloatArray) -> tuple[float, FloatArray | None]:
+        """Do the same for a point from which a descent may begin, which is not evaluated twice."""
+        found = self(point)
+        self._known[point.tobytes()] = (*found, self.reason)
+        return found
+
+    def _evaluated(self, point: FloatArray) -> tuple[float, FloatArray | None, str]:
+        known = self._known.pop(point.tobytes(), None)
+        if known is not None:
+            return known
         params = self.coordinates.params(point)
         try:
             found = self.objective.value_and_gradient(params, **self.options)
@@ -136,22 +186,39 @@ class Watched:
                 raise
             self.path.append(Step(params, math.inf, math.inf, f"The fit has failed: {error}"))
             self.advance(1)
-            return math.inf, None
+            return math.inf, None, self.path[-1].reason
         extra, slopes = self.spread.at(point)
         step = Step(params, found.loss, found.loss + extra, found.reason)
         self.path.append(step)
         if self.best is None or step.value < self.best[0].value:
-            self.best = step, found.evaluation
+            self.best = step, found
         self.advance(1)
         if found.gradient is None:
-            return step.value, None
-        return step.value, self.coordinates.gradient(params, found.gradient) + slopes
+            return step.value, None, step.reason
+        return step.value, self.coordinates.gradient(params, found.gradient) + slopes, ""
 
     def minimum(self, reason: str) -> Minimum:
-        """Return the best point."""
+        """Return the best point, or the best one with equal widths if others gain too little."""
         assert self.best is not None  # the first evaluation either succeeds or raises
-        step, evaluation = self.best
-        return Minimum(step.params, step.loss, step.value, tuple(self.path), reason, evaluation)
+        chosen, comparison = self.best, self._comparison()
+        if comparison is not None and not comparison.is_worth_it:
+            assert self.alike is not None
+            chosen = self.alike
+        step, found = chosen
+        path = tuple(self.path)
+        return Minimum(
+            step.params, step.loss, step.value, path, reason, found.evaluation, comparison
+        )
+
+    def _comparison(self) -> Comparison | None:
+        """Return what it gains that widths differ, if some do, and a penalty asks for a gain."""
+        if self.alike is None or self.best is None or self.spread.factor == 0:
+            return None
+        (alike, found), (apart, other) = self.alike, self.best
+        if apart is alike:
+            return None
+        gain, error = alike.value - apart.value, found.paired_standard_error(other)
+        return Comparison(alike, apart, gain, error, gain > _ERRORS_OF_A_GAIN * error)
 
 
 def progress(total: int, is_shown: bool) -> AbstractContextManager[Callable[[int], None]]:

@@ -1,0 +1,182 @@
+"""Find a point from which a descent is worth its steps.
+
+A loss is flat where costs are far too small, and jumps where they are large, so that steps along
+gradients do not cross several orders of magnitude. A walk over factors of four does: of all costs
+together, and of all widths together. It begins with equal widths, and goes on with those at which
+rows of one class are similar.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from span_hpo.data import Dataset
+from span_hpo.runtime import FloatArray
+from span_hpo.search.alignment import Alignment, aligned_point
+from span_hpo.search.coordinates import Coordinates
+from span_hpo.search.spread import Spread
+from span_hpo.space import Space
+
+_FACTOR = math.log(4)  # length of a step of the walk, as a difference of logarithms
+_FIRST_COSTS_UP = 0.5  # steps from the default costs to those at which a walk begins: a factor of 2
+_ON_EQUAL_WIDTHS, _ON_ALIGNED_WIDTHS = 0.15, 0.12  # shares of the evaluations of a search
+# Steps of the walk: first of costs, then of widths, then of both in opposite directions.
+_STEPS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))
+
+Function = Callable[[FloatArray], tuple[float, FloatArray | None]]
+
+
+class Explorable(Protocol):
+    """An objective that knows where a search may begin."""
+
+    space: Space
+    data: Dataset
+    kernel: Any
+
+    @property
+    def scales(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the costs and of the widths, on logarithmic scales."""
+
+    def centres(self) -> list[dict[str, Any]]:
+        """Return points in whose neighbourhood a search may begin."""
+
+
+class Visit(NamedTuple):
+    """A point of a walk; the better of two is the lesser one.
+
+    Attributes
+    ----------
+    has_none
+        Whether there is no gradient.
+    value
+        Value at the point.
+    point
+        The point, shape (d,).
+    """
+
+    has_none: bool
+    value: float
+    point: FloatArray
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """The key by which visits are sorted, the best first: a descent needs a gradient."""
+        return self.has_none, self.value
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """How many evaluations are spent before a descent, of those of a whole search.
+
+    Attributes
+    ----------
+    equal, aligned
+        Numbers of evaluations with equal widths, and with those of the greatest alignment.
+
+    Examples
+    --------
+    >>> from span_hpo.search import Exploration
+    >>> Exploration.of(60, has_widths=True)
+    Exploration(equal=9, aligned=7)
+    """
+
+    equal: int
+    aligned: int
+
+    @classmethod
+    def of(cls, evaluations: int, *, has_widths: bool) -> "Exploration":
+        """Return the numbers for a search with so many evaluations.
+
+        Parameters
+        ----------
+        evaluations
+            Number of evaluations of the whole search.
+        has_widths
+            Whether there are widths that can differ.
+        """
+        equal = max(1, round(_ON_EQUAL_WIDTHS * evaluations))
+        return cls(equal, round(_ON_ALIGNED_WIDTHS * evaluations) if has_widths else 0)
+
+    @property
+    def total(self) -> int:
+        """The sum of the numbers."""
+        return self.equal + self.aligned
+
+
+def walk_over_scales(
+    function: Function, objective: Explorable, coordinates: Coordinates, most: int
+) -> list[Visit]:
+    """Return the points of a walk with equal widths, the best first.
+
+    Parameters
+    ----------
+    function
+        Function from a point to its value and its gradient.
+    objective, coordinates
+        Objective, and the coordinates of the search.
+    most
+        Number of evaluations.
+    """
+    centres = [coordinates.point(params) for params in objective.centres()]
+    return _walk(function, centres, objective, coordinates, most)
+
+
+def walk_with_aligned_widths(
+    function: Function, objective: Explorable, coordinates: Coordinates, spread: Spread, most: int
+) -> list[Visit]:
+    """Return the points of a walk from the widths of the greatest alignment, the best first.
+
+    Parameters
+    ----------
+    function, objective, coordinates, most
+        See `walk_over_scales`.
+    spread
+        Penalty on the widths.
+    """
+    if most == 0:
+        return []
+    centres = [coordinates.point(params) for params in objective.centres()]
+    alignment = Alignment.of(objective.kernel, objective.data.X, objective.data.codes)
+    widths = aligned_point(alignment, coordinates, spread, centres[0])[spread.places]
+    for centre in centres:
+        centre[spread.places] = widths
+    return _walk(function, centres, objective, coordinates, most)
+
+
+def _walk(
+    function: Function,
+    centres: Sequence[FloatArray],
+    objective: Explorable,
+    coordinates: Coordinates,
+    most: int,
+) -> list[Visit]:
+    """Walk from the best of some centres to better neighbours, while there are any."""
+    moves = np.zeros((2, len(coordinates.names)))  # of all costs, and of all widths
+    for move, names in zip(moves, objective.scales, strict=True):
+        move[coordinates.places(names)] = _FACTOR
+    steps = [step for step in _STEPS if all(moves[axis].any() for axis in np.flatnonzero(step))]
+
+    def visited(point: FloatArray) -> Visit:
+        inside = np.clip(point, coordinates.lower, coordinates.upper)
+        value, gradient = function(inside)
+        return Visit(gradient is None, value, inside)
+
+    raised = _FIRST_COSTS_UP * moves[0]
+    visits = [visited(centre + raised) for centre in centres[:most]]
+    best = min(range(len(visits)), key=lambda place: visits[place].rank)
+    origin, at, here = centres[best] + raised, (0, 0), visits[best]
+    seen = {at}
+    while len(visits) < most:
+        neighbours = [(at[0] + i, at[1] + j) for i, j in steps]
+        there = next((place for place in neighbours if place not in seen), None)
+        if there is None:
+            break
+        seen.add(there)
+        visit = visited(origin + np.array(there) @ moves)
+        visits.append(visit)
+        if visit.rank < here.rank:
+            at, here = there, visit
+    return sorted(visits, key=lambda visit: visit.rank)
