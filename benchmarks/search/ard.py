@@ -5,6 +5,8 @@ same test rows: those of up to three official splits of a set. Of "spambase", wh
 training rows are drawn three times with the shares of the classes. "banana_noise" is banana with 40
 more features that are standard normal.
 
+- "widths": `minimize` with the kernel `ARD` and its defaults, which are 60 evaluations of the smooth
+  error with its gradient;
 - "isotropic, smooth error" and "isotropic, error": 150 trials of TPE on a `SpanObjective` with one
   width and a cost for each class, by either metric;
 - "GridSearchCV": 7 x 7 values of C and gamma in the same ranges, by the error of five folds;
@@ -42,7 +44,7 @@ from benchmarks.harness.data import file_arrays, load
 from benchmarks.harness.markdown import markdown_table, mean_of
 from benchmarks.harness.runner import Benchmark, Options, ResultFile, combinations, rows_with
 from benchmarks.harness.timing import import_once
-from span_hpo import SpanObjective, UniformCost
+from span_hpo import ARD, SpanObjective, UniformCost, minimize
 from span_hpo.estimators import fitted_scaler
 from span_hpo.integrations.optuna import best_trial, new_study, params_of, search
 from span_hpo.runtime import FloatArray
@@ -111,6 +113,13 @@ class Found:
 Method = Callable[[FloatArray, FloatArray, Sequence[str]], Found]
 
 
+def _widths(X: FloatArray, y: FloatArray, names: Sequence[str]) -> Found:
+    objective = SpanObjective(X, y, kernel=ARD(), metric="smooth_error")
+    found = minimize(objective)
+    expected = SpanObjective(X, y, kernel=ARD(), metric="error").evaluate(found.params).loss
+    return Found(objective.fit_model(found.params).predict, expected, found.n_evaluations)
+
+
 def _isotropic(metric: str) -> Method:
     """Return a search for one width and the class costs by TPE."""
 
@@ -153,6 +162,7 @@ def _forest(X: FloatArray, y: FloatArray, names: Sequence[str]) -> Found:
 
 
 METHODS: dict[str, Method] = {
+    "widths": _widths,
     "isotropic, smooth error": _isotropic("smooth_error"),
     "isotropic, error": _isotropic("error"),
     "GridSearchCV": _grid_search,
