@@ -12,12 +12,12 @@ a lower value, a descent returns to its best point.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from optuna.trial import FrozenTrial, TrialState
 
-from span_hpo.integrations.optuna.gradients import gradient_of, real_names
+from span_hpo.integrations.optuna.gradients import alike_in, gradient_of, real_names
 from span_hpo.integrations.optuna.workers import is_abandoned, is_interrupted
 from span_hpo.objective import model_rank
 from span_hpo.runtime import FloatArray
@@ -170,6 +170,7 @@ class Descents:
             slopes = self._slopes(trial, coordinates)
             if slopes is not None:
                 point, left = coordinates.point(trial.params), self.pace.n_steps - number
+                walk.alike = coordinates.places(alike_in(trial))
                 walk.follow(point, slopes, self.rank(trial)[:-1], left)
             elif walk.last is not None:
                 walk.go_back()
@@ -200,10 +201,13 @@ class _Walk:
         The last point that was followed, or None.
     count
         Number of points with a gradient.
+    alike
+        Positions of coordinates that share the units of their steps; see `Descent`.
     """
 
     def __init__(self, coordinates: Coordinates, point: FloatArray, n_steps: int) -> None:
         self.descent, self.count = Descent.at(point), 0
+        self.alike: list[int] = []
         self.last: FloatArray | None = None
         self._lower, self._upper = coordinates.lower, coordinates.upper
         self._patience = max(_LEAST_PATIENCE, n_steps // _LEGS)
@@ -223,7 +227,8 @@ class _Walk:
             _, point, slopes = self._best
             self.descent, self._steps = Descent.at(point), left
             self._length, self._in_vain = _SHORTER * self._length, 0
-        moved = self.descent.at_point(point).moved(slopes, self._steps, self._lower, self._upper)
+        descent = replace(self.descent, point=point, alike=tuple(self.alike))
+        moved = descent.moved(slopes, self._steps, self._lower, self._upper)
         self.descent = moved.at_point(point + self._length * (moved.point - point))
         self.last = point
 

@@ -7,7 +7,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import BaseTrial, FrozenTrial
 
 from span_hpo.runtime import real
-from span_hpo.search import GRADIENT, shortened
+from span_hpo.search import ALIKE, GRADIENT, shortened
 
 
 def store_gradient(trial: BaseTrial, gradient: Mapping[str, Any]) -> None:
@@ -63,6 +63,12 @@ def gradient_of(trial: BaseTrial | FrozenTrial) -> dict[str, float] | None:
     if not isinstance(slopes, list) or len(slopes) != len(names):
         return None
     return dict(zip(names, slopes, strict=True))
+
+
+def alike_in(trial: FrozenTrial) -> list[str]:
+    """Return the names of those hyperparameters that share the units of their steps."""
+    names, places = real_names(trial), trial.user_attrs.get(ALIKE, [])
+    return [names[place] for place in places if 0 <= place < len(names)]
 
 
 def real_names(trial: BaseTrial | FrozenTrial) -> list[str]:

@@ -19,12 +19,12 @@ from span_hpo.integrations.optuna import asked_trial, check_study, enqueue_defau
 from span_hpo.integrations.ray.spaces import WANTED
 from span_hpo.integrations.ray.trainable import LOSS, ROWS
 from span_hpo.objective import SpanObjective
-from span_hpo.search import GRADIENT, NO_GRADIENT, PENALTY, has_gradient
+from span_hpo.search import ALIKE, GRADIENT, NO_GRADIENT, PENALTY, has_gradient
 
 _OWNER = "search"  # attribute of a trial that names the search that has asked for it
 _ATTRIBUTES = ("loo_error", "loo_error_bounds", "smooth_error", ROWS, "n_support", "n_in_bound")
 # Attributes that only some metrics have, and those of the steps of a `GradientSampler`.
-_OF_SOME = ("loo_standard_error", GRADIENT, PENALTY, NO_GRADIENT)
+_OF_SOME = ("loo_standard_error", GRADIENT, PENALTY, ALIKE, NO_GRADIENT)
 
 
 class StudySearch(Searcher):  # type: ignore[misc]  # Ray has no types

@@ -15,6 +15,7 @@ from span_hpo.search.limits import wanted_trials
 from span_hpo.search.names import PRUNERS, SAMPLERS, SCHEDULERS, SEARCHES
 from span_hpo.search.spread import Spread, spread_of
 from span_hpo.search.steps import (
+    ALIKE,
     GRADIENT,
     NO_GRADIENT,
     PENALTY,
@@ -29,6 +30,7 @@ from span_hpo.search.watched import Comparison, Minimum, Step
 from span_hpo.search.written import option_labels, read_params, written_grid, written_params
 
 __all__ = [
+    "ALIKE",
     "DEFAULT_BUDGETS",
     "DEFAULT_PENALTY",
     "GRADIENT",

@@ -23,6 +23,7 @@ from span_hpo.space import Space
 _FACTOR = math.log(4)  # length of a step of the walk, as a difference of logarithms
 _FIRST_COSTS_UP = 0.5  # steps from the default costs to those at which a walk begins: a factor of 2
 _ON_EQUAL_WIDTHS, _ON_ALIGNED_WIDTHS = 0.15, 0.12  # shares of the evaluations of a search
+_LEAST = 4  # evaluations with equal widths, or half of all if these are fewer
 # Steps of the walk: first of costs, then of widths, then of both in opposite directions.
 _STEPS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))
 
@@ -55,16 +56,23 @@ class Visit(NamedTuple):
         Value at the point.
     point
         The point, shape (d,).
+    steps_up
+        By how many steps the costs are higher than at the begin of the walk.
     """
 
     has_none: bool
     value: float
     point: FloatArray
+    steps_up: int
 
     @property
     def rank(self) -> tuple[bool, float]:
-        """The key by which visits are sorted, the best first: a descent needs a gradient."""
-        return self.has_none, self.value
+        """The key by which visits are sorted, the best first: a descent needs a gradient.
+
+        Where costs are so small that all support vectors are bounded, there is none, and the value
+        hardly changes. Of such points, the one with the highest costs comes first.
+        """
+        return self.has_none, -self.steps_up if self.has_none else self.value
 
 
 @dataclass(frozen=True)
@@ -97,7 +105,8 @@ class Exploration:
         has_widths
             Whether there are widths that can differ.
         """
-        equal = max(1, round(_ON_EQUAL_WIDTHS * evaluations))
+        least = min(_LEAST, (evaluations + 1) // 2)
+        equal = max(least, round(_ON_EQUAL_WIDTHS * evaluations))
         return cls(equal, round(_ON_ALIGNED_WIDTHS * evaluations) if has_widths else 0)
 
     @property
@@ -159,13 +168,13 @@ def _walk(
         move[coordinates.places(names)] = _FACTOR
     steps = [step for step in _STEPS if all(moves[axis].any() for axis in np.flatnonzero(step))]
 
-    def visited(point: FloatArray) -> Visit:
+    def visited(point: FloatArray, steps_up: int) -> Visit:
         inside = np.clip(point, coordinates.lower, coordinates.upper)
         value, gradient = function(inside)
-        return Visit(gradient is None, value, inside)
+        return Visit(gradient is None, value, inside, steps_up)
 
     raised = _FIRST_COSTS_UP * moves[0]
-    visits = [visited(centre + raised) for centre in centres[:most]]
+    visits = [visited(centre + raised, 0) for centre in centres[:most]]
     best = min(range(len(visits)), key=lambda place: visits[place].rank)
     origin, at, here = centres[best] + raised, (0, 0), visits[best]
     seen = {at}
@@ -175,7 +184,7 @@ def _walk(
         if there is None:
             break
         seen.add(there)
-        visit = visited(origin + np.array(there) @ moves)
+        visit = visited(origin + np.array(there) @ moves, there[0])
         visits.append(visit)
         if visit.rank < here.rank:
             at, here = there, visit

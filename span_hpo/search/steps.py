@@ -16,6 +16,7 @@ from span_hpo.space import Params
 
 GRADIENT = "gradient"  # attribute of a trial with the derivatives of what a descent minimises
 PENALTY = "penalty"  # attribute with the penalty that a descent adds to the loss
+ALIKE = "alike"  # attribute with the positions of the derivatives that share units, by `Descent`
 NO_GRADIENT = "no_gradient"  # attribute that says why there are no derivatives
 _DIGITS = 9  # significant digits of a derivative: a fit is less accurate
 
@@ -88,9 +89,11 @@ def evaluated_step(
     by_name = {name: found.gradient[name] for name in coordinates.names}
     for name, is_log, slope in zip(coordinates.names, coordinates.is_log, slopes, strict=True):
         by_name[name] += slope / params[name] if is_log else slope
+    names = sorted(by_name)
+    alike = sorted(names.index(coordinates.names[place]) for place in spread.places)
     return found.evaluation, {
-        GRADIENT: shortened([by_name[name] for name in sorted(by_name)]),
-        **({PENALTY: extra} if spread.places else {}),
+        GRADIENT: shortened([by_name[name] for name in names]),
+        **({PENALTY: extra, ALIKE: alike} if alike else {}),
     }
 
 

@@ -138,7 +138,7 @@ def test_the_sum_of_the_weights_does_not_matter():
     for weight in (1 / 150, 30.0):
         model = SpanSVC("ard", scale=None).fit(X, y, sample_weight=np.full(150, weight))
         start = model.gradient_search_.minimum.path[0].params
-        assert start["C"] * weight == pytest.approx(1.0)
+        assert start["C"] * weight == pytest.approx(2.0)
         assert start["gamma_0"] == plain.gradient_search_.minimum.path[0].params["gamma_0"]
         assert set(list(model.feature_relevance_)[:2]) == set(RELEVANT)
 
@@ -147,10 +147,11 @@ def test_higher_costs_where_the_first_have_no_gradient():
     """If all support vectors are bounded at the start, the search begins with higher costs."""
     X, y = two_moons(60, noise=0.1)
     kernel = ARD(gamma=Float(1e-4, 1e-3, log=True))
-    model = SpanSVC(kernel, scale=None, n_trials=5).fit(X, y)
+    model = SpanSVC(kernel, scale=None, n_trials=12).fit(X, y)
     path = model.gradient_search_.minimum.path
-    assert path[0].params["C"] >= 10
-    assert not path[0].reason
+    assert path[0].reason
+    assert not path[-1].reason
+    assert path[-1].params["C"] >= 10
 
 
 def test_a_sampler_may_be_named():
@@ -371,7 +372,9 @@ def test_no_gradient_at_the_start_is_said():
     kernel, weighting = ARD(gamma=Float(1e-6, 1e-5, log=True)), UniformCost(Float(0.01, 0.02))
     with pytest.warns(UserWarning, match="There is no gradient at the start"):
         model = SpanSVC(kernel, weighting, n_trials=9).fit(X, y)
-    assert model.gradient_search_.n_evaluations == 1
+    path = model.gradient_search_.minimum.path
+    assert len(path) < 9
+    assert all(step.reason for step in path)
 
 
 def test_no_honest_error_of_a_path():
