@@ -33,6 +33,7 @@ def test_all_examples_are_tested():
         "flaml_component",
         "from_the_shell",
         "gradient_sampler",
+        "gradients",
         "grid_search",
         "imbalanced",
         "pareto",
@@ -65,6 +66,17 @@ def test_bounds(tmp_path):
     assert [row[0] for row in rows] == [0.01, 0.1, 1, 10, 100, 1000]
     for _, exact, _, xi_alpha, span_bound, support_vectors, _ in rows:
         assert exact <= min(xi_alpha, span_bound, support_vectors)
+
+
+def test_gradients(tmp_path):
+    """Two of 22 features get the largest widths, and the error is a small part of that with one."""
+    printed = run([ROOT / "examples" / "gradients.py"], tmp_path)
+    one, each = (float(error) for error in re.findall(r"test error ([\d.]+)", printed))
+    assert each < 0.2 * one
+    widths = re.search(r"largest widths: (gamma_\d+) = \S+, (gamma_\d+)", printed)
+    assert set(widths.groups()) == {"gamma_0", "gamma_1"}
+    gain, error = map(float, re.search(r"gain ([\d.]+), standard error ([\d.]+)", printed).groups())
+    assert gain > 2 * error
 
 
 def test_radius_margin(tmp_path):

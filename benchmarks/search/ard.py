@@ -5,8 +5,8 @@ same test rows: those of up to three official splits of a set. Of "spambase", wh
 training rows are drawn three times with the shares of the classes. "banana_noise" is banana with 40
 more features that are standard normal.
 
-- "widths": `minimize` with the kernel `ARD` and its defaults, which are 60 evaluations of the smooth
-  error with its gradient;
+- "widths": `minimize` with the kernel `ARD` and its defaults, which are 60 evaluations of the
+  smooth error with its gradient, of one width for each feature and a cost for each class;
 - "isotropic, smooth error" and "isotropic, error": 150 trials of TPE on a `SpanObjective` with one
   width and a cost for each class, by either metric;
 - "GridSearchCV": 7 x 7 values of C and gamma in the same ranges, by the error of five folds;
