@@ -57,6 +57,7 @@ def print_tuned(result: dict[str, Any], places: str) -> None:
         "trials": _shown_trials(result) + _shown_end(result),
         **_shown_refinement(result),
         "chosen": _shown_params(result["best_params"]) or "nothing was searched",
+        **_shown_widths(result),
         "loss": f"{loss_name(result['metric'])} = {result['best_loss']:.4f}"
         + (" (optimistic, because it was selected)" if is_searched else ""),
         **_shown_threshold(result),
@@ -98,6 +99,16 @@ def _shown_trials(result: dict[str, Any]) -> str:
     """Return the number and the time of trials, or of the evaluations of a search by gradients."""
     text, found = f"{result['trials']} in {result['seconds']:.1f} s", result["gradient_search"]
     return text if found is None else f"{text}, along the gradient of {found['metric']}"
+
+
+def _shown_widths(result: dict[str, Any]) -> dict[str, str]:
+    """Return the line that says whether the widths of columns differ, and why."""
+    found = (result["gradient_search"] or {}).get("differing_widths")
+    if found is None:
+        return {}
+    kept = "they differ" if found["is_worth_it"] else "all equal"
+    gain = f"differing ones gain {found['gain']:.4f}, with standard error"
+    return {"widths": f"{kept}: {gain} {found['standard_error']:.4f}"}
 
 
 def _shown_refinement(result: dict[str, Any]) -> dict[str, str]:

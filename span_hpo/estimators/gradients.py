@@ -61,6 +61,7 @@ class GradientSearch(Printable):
 
     def figures(self) -> dict[str, Any]:
         """Return what happened in a form for JSON."""
+        compared = self.minimum.comparison
         return {
             "metric": self.metric,
             "evaluations": self.n_evaluations,
@@ -68,6 +69,13 @@ class GradientSearch(Printable):
             "loss_after": self.loss_after,
             "is_kept": self.is_kept,
             "end": self.minimum.reason,
+            "differing_widths": None
+            if compared is None
+            else {
+                "gain": compared.gain,
+                "standard_error": compared.standard_error,
+                "is_worth_it": compared.is_worth_it,
+            },
         }
 
     def _summary(self) -> tuple[str, dict[str, str]]:

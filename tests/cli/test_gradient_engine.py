@@ -60,6 +60,9 @@ def test_relevant_columns_come_first(capsys):
     assert len(found) == 12
     assert "honest     none, because the path of a search by gradients" in printed
     assert re.search(r"^trials +50 in .* s, along the gradient of smooth_error$", printed, re.M)
+    assert re.search(
+        r"^widths +they differ: differing ones gain 0\.\d+, with standard", printed, re.M
+    )
     assert re.search(r"^chosen +gamma_sensor_0 .*, and 1 more, which --json lists$", printed, re.M)
     assert "study" not in printed
 
