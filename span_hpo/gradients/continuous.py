@@ -30,6 +30,7 @@ from span_hpo.gradients.derivatives import Derivatives, NoGradientError
 from span_hpo.gradients.pull_back import (
     LEAST_IN_BOUND,
     Fit,
+    OfSpans,
     block_of_spans,
     of_moving_values,
     through_solution,
@@ -38,6 +39,8 @@ from span_hpo.gradients.pull_back import (
 from span_hpo.kernels import KernelBlocks, first_equal_rows
 from span_hpo.runtime import FloatArray, IndexArray, rows_of
 from span_hpo.solver import DualSolution
+
+_LARGEST_ERROR = 1e-4  # relative error of an inverse, by a bound of the condition number
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +118,8 @@ def continuous_derivatives(
     by_alpha = -own * y * penalised.spans
     squares, diagonal = penalised.A**2, penalised.A.diagonal()
     scaled = by_span[in_bound] / diagonal**2
-    by_penalty = squares @ scaled - by_span[in_bound] + penalised.weights**2 @ by_span[bounded]
+    np.fill_diagonal(squares, 0.0)  # a row's own penalty is no part of its span
+    by_penalty = squares @ scaled + penalised.weights**2 @ by_span[bounded]
     a, room = alpha[in_bound], costs[in_bound] - alpha[in_bound]
     by_alpha[in_bound] += by_penalty * eta * (1 / room**2 - 1 / a**2)
     by_cost = np.zeros(len(rows))
@@ -123,41 +127,72 @@ def continuous_derivatives(
     block = block_of_spans(penalised.A, scaled, penalised.weights, by_span[bounded])
     of_base, of_costs = _through_shares(fit, in_bound, by_alpha[in_bound])
     by_cost[in_bound] += of_costs
-    found = through_solution(fit, by_value, of_base, (y * by_alpha)[bounded])
-    return replace(
-        found,
-        by_cost=found.by_cost + fit.everywhere(by_cost),
-        block=block,
-        inner=rows[in_bound],
-        own=by_span[bounded],
-    )
+    of_spans = OfSpans(rows[in_bound], block, by_span[bounded])
+    found = through_solution(fit, by_value, of_base, (y * by_alpha)[bounded], of_spans)
+    return replace(found, by_cost=found.by_cost + fit.everywhere(by_cost))
 
 
 def _penalised(solution: DualSolution, eta: float) -> _Penalised:
-    """Return the continuous spans of a fit, and what their derivatives need."""
+    """Return the continuous spans of a fit, and what their derivatives need.
+
+    With ``W = diag(1 / d)``, the origin at the mean of the in-bound rows weighted by W, and an
+    orthonormal basis Q of the vectors orthogonal to ``W^1/2 1``,
+
+        B = Q (I + Q' W^1/2 K_II W^1/2 Q)^-1 Q',    A = W^1/2 B W^1/2
+        S_p^2 = |x_p - sum_i lambda_i x_i|^2 + sum_i lambda_i^2 d_i,    lambda_i = -A_ip / A_pp
+
+    so that neither the common part of all kernel values nor ``1 / A_pp - d_p`` cancels.
+    """
     problem = solution.problem
     in_bound, bounded = rows_of(solution.in_bound), rows_of(solution.bounded)
     if len(in_bound) < LEAST_IN_BOUND:
         raise without_spans(len(in_bound))
     alpha, costs = solution.alpha[in_bound], problem.costs[in_bound]
-    roots = np.sqrt(alpha * ((costs - alpha) / costs) / eta)
-    R = problem.K.block(in_bound, in_bound) * np.outer(roots, roots)
-    factor = cho_factor(R + np.eye(len(in_bound)), lower=True)
-    inverse = cho_solve(factor, np.eye(len(in_bound)))
-    v = cho_solve(factor, roots)
-    s = float(roots @ v)
-    A = inverse * np.outer(roots, roots) - np.outer(roots * v, roots * v) / s
-    between = problem.K.block(in_bound, bounded)
-    weights = A @ between + (roots * v / s)[:, None]
-    spans = np.zeros(len(problem))
-    # This is 1 / A_pp - d_p without the cancellation of its parts, which are large near a bound.
-    numerator = np.einsum("ij,ij->i", R, inverse) + v**2 / s
-    spans[in_bound] = numerator / (roots**2 * (inverse.diagonal() - v**2 / s))
-    # With t'(K_II + d) t = t'(k - nu 1) and t'1 = 1, this is K_pp - t'k - nu.
-    level = ((roots * v) @ between - 1) / s
-    spans[bounded] = problem.K.diagonal()[bounded] - np.einsum("ij,ij->j", weights, between)
-    spans[bounded] -= level
-    return _Penalised(in_bound, bounded, np.maximum(spans, 0.0), A, weights)
+    w = alpha * ((costs - alpha) / costs) / eta
+    share = w / w.sum()
+    K, between = problem.K.block(in_bound, in_bound), problem.K.block(in_bound, bounded)
+    centre, towards = K @ share, share @ between
+    own = problem.K.diagonal()[bounded] - 2 * towards + share @ centre
+    K = K - centre - centre[:, None] + share @ centre
+    between = between - centre[:, None] - towards + share @ centre
+    roots = np.sqrt(w)
+    R = K * np.outer(roots, roots)
+    Q = _orthogonal_to(roots)
+    inverse = _inverse_plus_one(Q.T @ R @ Q)
+    if inverse is None:
+        raise NoGradientError(
+            "Continuous spans cannot be computed accurately, because the costs times the kernel "
+            f"values are too large for `eta`, got {eta:g}: use a larger one, or scale the features."
+        )
+    B = Q @ inverse @ Q.T
+    others = B**2
+    np.fill_diagonal(others, 0.0)
+    A, spans = B * np.outer(roots, roots), np.zeros(len(problem))
+    distances = np.einsum("ij,ij->i", B @ R, B)
+    spans[in_bound] = (distances + others.sum(axis=1)) / (w * B.diagonal() ** 2)
+    moved = A @ between
+    spans[bounded] = own - np.einsum("ij,ij->j", moved, between) + 1 / w.sum()
+    return _Penalised(in_bound, bounded, np.maximum(spans, 0.0), A, share[:, None] + moved)
+
+
+def _orthogonal_to(vector: FloatArray) -> FloatArray:
+    """Return an orthonormal basis of what is orthogonal to a positive vector, shape (n, n - 1)."""
+    normal = vector / np.linalg.norm(vector)
+    normal[0] += 1.0  # the normal of a Householder reflection that maps the first axis to it
+    basis = -np.outer(normal, normal[1:] / normal[0])
+    basis[np.arange(1, len(vector)), np.arange(len(vector) - 1)] += 1.0
+    return basis
+
+
+def _inverse_plus_one(T: FloatArray) -> FloatArray | None:
+    """Return ``(I + T)^-1``, or None if rounding makes it inaccurate."""
+    one = np.eye(len(T))
+    try:
+        inverse: FloatArray = cho_solve(cho_factor(one + T, lower=True), one)
+    except (np.linalg.LinAlgError, ValueError):  # not positive definite, or an overflow
+        return None
+    condition = float(np.trace(one + T) * np.trace(inverse))
+    return inverse if condition * np.finfo(float).eps <= _LARGEST_ERROR else None
 
 
 def _through_shares(

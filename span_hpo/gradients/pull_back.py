@@ -31,7 +31,8 @@ combination of others has span 0, and values depend only on ``sum_i beta_i x_i``
 not matter which of the optimal dual variables are reported.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import blas
@@ -109,6 +110,14 @@ class Fit:
         return found
 
 
+class OfSpans(NamedTuple):
+    """The weights of kernel values that come from spans; see `Derivatives`."""
+
+    inner: IndexArray
+    block: FloatArray
+    own: FloatArray
+
+
 def pulled_back(
     solution: DualSolution, K: KernelBlocks, rows: IndexArray, by_value: FloatArray
 ) -> Derivatives:
@@ -145,8 +154,8 @@ def pulled_back(
     scaled = np.where(needed, by_span[base] / diagonal**2, 0.0)
     block = block_of_spans(A, scaled, weights, by_span[fit.bounded])
     by_beta = -by_value * spans
-    found = through_solution(fit, by_value, by_beta[base], by_beta[fit.bounded])
-    return replace(found, block=block, inner=base, own=by_span[fit.bounded])
+    of_spans = OfSpans(base, block, by_span[fit.bounded])
+    return through_solution(fit, by_value, by_beta[base], by_beta[fit.bounded], of_spans)
 
 
 def without_spans(count: int) -> NoGradientError:
@@ -206,9 +215,13 @@ def block_of_spans(
 
 
 def through_solution(
-    fit: Fit, by_value: FloatArray, by_beta_base: FloatArray, by_beta_bounded: FloatArray
+    fit: Fit,
+    by_value: FloatArray,
+    by_beta_base: FloatArray,
+    by_beta_bounded: FloatArray,
+    of_spans: OfSpans,
 ) -> Derivatives:
-    """Return the derivatives through the solution from those by decision values and by ``beta``.
+    """Return the derivatives through the solution and the spans.
 
     Parameters
     ----------
@@ -220,6 +233,8 @@ def through_solution(
     by_beta_base, by_beta_bounded
         Derivatives by ``beta`` of the base and of the bounded rows, besides those through decision
         values, shapes (n,) and (m,).
+    of_spans
+        Weights of kernel values that come from spans.
     """
     solution, problem = fit.solution, fit.solution.problem
     factors = by_value.copy()
@@ -231,14 +246,13 @@ def through_solution(
     moved = products[fit.bounded] - omega @ fit.kernel_of_bounded
     by_cost = np.zeros(len(fit.K))
     by_cost[fit.bounded] = problem.y[solution.bounded] * (moved - nu + by_beta_bounded)
-    nothing = np.empty(0, dtype=np.intp)
     return Derivatives(
         by_cost=by_cost,
         factors=factors,
         beta=fit.everywhere(problem.y * solution.alpha),
-        inner=nothing,
+        inner=of_spans.inner,
         bounded=fit.bounded,
-        block=np.empty((0, 0)),
-        own=np.empty(0),
+        block=of_spans.block,
+        own=of_spans.own,
         keeps_rank=fit.keeps_rank,
     )

@@ -51,6 +51,43 @@ def test_values_follow_the_formula(eta, seed):
     np.testing.assert_allclose(continuous_values(solution, eta), expected, atol=1e-8)
 
 
+@pytest.mark.parametrize("scale", [1.0, 300.0, 1e4])
+@pytest.mark.parametrize("eta", [1e-8, 1e-4, 1e-2])
+def test_neither_large_kernel_values_nor_small_penalties_cancel(eta, scale):
+    """The values of a linear kernel are those with the origin among the rows, to many digits."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2)) * scale
+    y = np.where(X[:, 0] + scale * rng.normal(size=30) > 0, 1.0, -1.0)
+    solution = solve(Problem(X @ X.T, y, np.full(30, 1024.0)))
+    inside = np.flatnonzero(solution.in_bound)
+    assert len(inside) == 3  # so that the values of the plain span-rule are accurate
+    alpha, room = solution.alpha[inside], 1024.0 - solution.alpha[inside]
+    d = eta * (1 / alpha + 1 / room)
+    # In coordinates that the penalty shares: x_p to the affine hull of the others.
+    points = np.hstack([X[inside], np.diag(np.sqrt(d))])
+    spans = np.zeros(3)
+    for place in range(3):
+        others = np.delete(points, place, axis=0)
+        edges = others[1:] - others[0]
+        offset = points[place] - others[0]
+        offset[2 + place] = 0.0  # the row's own penalty is no part of its span
+        foot = np.linalg.lstsq(edges.T, offset, rcond=None)[0]
+        spans[place] = np.sum((offset - edges.T @ foot) ** 2)
+    found = (solution.decision_values - continuous_values(solution, eta))[inside] / y[inside]
+    np.testing.assert_allclose(found, alpha * spans, rtol=1e-4, atol=1e-9)
+
+
+def test_a_penalty_too_small_for_the_kernel_values_is_said():
+    """Where rounding hides the penalty, there is a reason instead of a number."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 1)), np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    K = np.exp(-((X - X.T) ** 2)) * 1e6
+    solution = solve(Problem(K, y, np.full(60, 1e4)))
+    assert solution.n_in_bound > 3
+    with pytest.raises(NoGradientError, match="too large for `eta`, got 1e-14: use a larger one"):
+        continuous_values(solution, 1e-14)
+
+
 def test_a_small_penalty_changes_little():
     """The values tend to those of the span-rule, in proportion to the penalty."""
     solution = solve(moons_problem(40, cost=3.0), tol=1e-9)
