@@ -1,10 +1,14 @@
-"""The exception that reports numerical failures, and the warnings about leaks.
+"""The exceptions that callers must tell from others, and the warnings about leaks.
 
 Wrong input raises the built-in ``ValueError`` or ``TypeError``. A fit, a quadratic program or a
-kernel matrix that cannot be computed raises `SolverError`:
+kernel matrix that cannot be computed raises `SolverError`, and a metric, kernel or weighting that
+cannot be searched by gradients raises `NoDerivativeError`:
 
     RuntimeError
     └── SolverError
+
+    ValueError
+    └── NoDerivativeError
 
 A leave-one-out error that may be too low issues `ScalingWarning` if the scaling is the reason, and
 `LeakWarning` if features depend on the labels of the rows:
@@ -26,6 +30,22 @@ class SolverError(RuntimeError):
     ... except SolverError as error:
     ...     print(error)
     The inner products of the rows overflow: scale the features.
+    """
+
+
+class NoDerivativeError(ValueError):
+    """A metric, a kernel or a weighting has no derivative, so that there is no gradient anywhere.
+
+    Examples
+    --------
+    >>> from span_hpo import SpanObjective
+    >>> from span_hpo.errors import NoDerivativeError
+    >>> objective = SpanObjective([[0], [1], [3], [4]], [0, 0, 1, 1], metric="error")
+    >>> try:
+    ...     objective.value_and_gradient(objective.defaults()[0])
+    ... except NoDerivativeError as error:
+    ...     print(str(error).partition(":")[0])
+    `metric` must have a derivative, which error has not
     """
 
 

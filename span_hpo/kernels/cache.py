@@ -158,8 +158,8 @@ class KernelCache:
 
         Raises
         ------
-        ValueError
-            If the kernel has no derivative by one of these hyperparameters.
+        NoDerivativeError
+            If the kernel has no derivative.
         """
         names = [name for name, part in self._space.items() if isinstance(part, Float)]
         if not names:
@@ -171,7 +171,7 @@ class KernelCache:
             statistic = self._statistic_of(rows)
         values = self.kernel.values(params)
         found = self.kernel.total_gradient(X, statistic, K, blocks, **values)
-        return {name: float(found.get(name, 0.0)) for name in names}
+        return {name: float(found[name]) for name in names}
 
     def _statistic_of(self, rows: IndexArray | None) -> Any:
         """Return the statistic of all rows, or of the given rows in their order."""

@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.metrics.pairwise import laplacian_kernel
 
+from span_hpo.errors import NoDerivativeError
 from span_hpo.kernels.blocks import check_kernel_matrix, checked_matrix
 from span_hpo.kernels.distances import (
     about_mean,
@@ -359,7 +360,7 @@ class FunctionKernel(Kernel):
     ) -> dict[str, float]:
         """Return what the user's `derivative` returns, after checking it."""
         if self.derivative is None:
-            raise ValueError(
+            raise NoDerivativeError(
                 "`kernel` must have a derivative for gradients: pass FunctionKernel(function, "
                 "hyperparameters, derivative), got derivative=None."
             )

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from span_hpo.data import as_features
+from span_hpo.errors import NoDerivativeError
 from span_hpo.kernels.blocks import KernelBlocks
 from span_hpo.kernels.distances import check_overflow
 from span_hpo.runtime import FloatArray, IndexArray, make_plain, real
@@ -189,10 +190,10 @@ class Kernel(ABC):
 
         Raises
         ------
-        ValueError
+        NoDerivativeError
             If the kernel has no derivative.
         """
-        raise ValueError(
+        raise NoDerivativeError(
             f"`kernel` must have a derivative, which {type(self).__name__} has not: give it a "
             "method `gradient`, or search by Optuna."
         )
@@ -222,11 +223,13 @@ class Kernel(ABC):
 
         Raises
         ------
+        NoDerivativeError
+            If the kernel has no derivative.
         ValueError
-            If the kernel has no derivative by one of the searched real hyperparameters.
+            If a user's derivatives do not name all searched real hyperparameters.
         """
         names = [name for name, part in self.space.items() if isinstance(part, Float)]
-        total: dict[str, float] = {}
+        total = dict.fromkeys(names, 0.0)
         for rows, columns, weights in blocks:
             if statistic is None:
                 part = self.cross_statistic(X[rows], X[columns])
@@ -239,8 +242,8 @@ class Kernel(ABC):
                     f"`gradient` of {type(self).__name__} must return a mapping with the names "
                     f"{names}, got {found!r}."
                 )
-            for name, slope in found.items():
-                total[name] = total.get(name, 0.0) + float(slope)
+            for name in names:
+                total[name] += float(found[name])
         return total
 
     @abstractmethod

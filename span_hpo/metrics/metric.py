@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from span_hpo.errors import NoDerivativeError
 from span_hpo.metrics.functions import (
     auc,
     average_precision,
@@ -179,8 +180,10 @@ class Metric:
 
         Raises
         ------
+        NoDerivativeError
+            If the loss has no derivative.
         ValueError
-            If the loss has no derivative, or a user's derivative is not as described.
+            If a user's derivative is not as described.
         """
         if self.slopes is None:
             raise self.without_derivative()
@@ -212,9 +215,9 @@ class Metric:
             f"`gradient` of the metric {self.name} must return {wanted}, got {received}."
         )
 
-    def without_derivative(self) -> ValueError:
+    def without_derivative(self) -> NoDerivativeError:
         """Return the error that says that the loss has no derivative, and what to do."""
-        return ValueError(
+        return NoDerivativeError(
             f"`metric` must have a derivative, which {self.name} has not: use one of "
             f"{list(SLOPES)}, or a callable with a method `gradient(y, decision_values)`."
         )

@@ -2,7 +2,7 @@
 
 from span_hpo.objective.derivatives import ValueAndGradient
 from span_hpo.objective.description import check_same
-from span_hpo.objective.differentiable import with_derivatives
+from span_hpo.objective.differentiable import followed_metric, with_derivatives
 from span_hpo.objective.evaluation import CrossValidation, Evaluation, model_rank
 from span_hpo.objective.left_out import left_out_rows, with_values
 from span_hpo.objective.models import pair_values
@@ -24,6 +24,7 @@ __all__ = [
     "ValueAndGradient",
     "check_same",
     "feature_relevance",
+    "followed_metric",
     "left_out_rows",
     "model_rank",
     "pair_values",

@@ -5,12 +5,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from span_hpo.metrics import SMOOTH_ERROR
+from span_hpo.metrics import SMOOTH_ERROR, Metric
 from span_hpo.objective.row_losses import KeptRows
 from span_hpo.objective.span_objective import SpanObjective
 from span_hpo.runtime import FloatArray, read_only
 
 BALANCED = "balanced_smooth_error"
+
+
+def followed_metric(metric: Metric) -> Metric | None:
+    """Return the metric whose gradient lowers the loss of a metric, or None if none surely does.
+
+    It is the metric itself if it has derivatives. The "error", which is constant almost everywhere,
+    falls with the "smooth_error".
+    """
+    if metric.slopes is not None:
+        return metric
+    return SMOOTH_ERROR if metric.name == "error" and not metric.own else None
 
 
 def with_derivatives(objective: SpanObjective) -> SpanObjective:
@@ -23,19 +34,20 @@ def with_derivatives(objective: SpanObjective) -> SpanObjective:
     """
     found, metric = copy.copy(objective), objective.metrics[0]
     found.loo_method, found.kept_rows = "span", KeptRows()
-    if metric.slopes is None:
-        metric = SMOOTH_ERROR
-        if not objective.metrics[0].own and objective.metrics[0].name != "error":
-            metric = replace(SMOOTH_ERROR, name=BALANCED)
-            found.metric_weight = _of_equal_classes(objective)
-    found.metrics = (metric,)
-    found._needs_values = metric.needs_values
+    followed = followed_metric(metric)
+    if followed is None and metric.own:
+        followed = SMOOTH_ERROR
+    elif followed is None:
+        followed = replace(SMOOTH_ERROR, name=BALANCED)
+        found.metric_weight = _of_equal_classes(objective)
+    found.metrics = (followed,)
+    found._needs_values = followed.needs_values
     return found
 
 
 def _of_equal_classes(objective: SpanObjective) -> FloatArray:
     """Return weights of the rows whose sum is the same in every class."""
     codes, weight = objective.data.codes, objective.metric_weight
-    sums = np.bincount(codes, weight)
-    shares = np.divide(sums.sum() / len(sums), sums, out=np.zeros_like(sums), where=sums > 0)
+    sums = np.bincount(codes, weight)  # positive, or the metrics of the objective refuse them
+    shares = sums.sum() / len(sums) / sums
     return read_only(weight * shares[codes])

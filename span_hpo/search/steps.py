@@ -8,8 +8,8 @@ the names are; MySQL allows 64 kB.
 
 from typing import Any, NamedTuple
 
-from span_hpo.metrics import SMOOTH_ERROR, Metric
-from span_hpo.objective import Evaluation, SpanObjective
+from span_hpo.errors import NoDerivativeError
+from span_hpo.objective import Evaluation, SpanObjective, followed_metric
 from span_hpo.search.coordinates import Coordinates
 from span_hpo.search.spread import Spread, spread_of
 from span_hpo.space import Params
@@ -44,8 +44,7 @@ def has_gradient(objective: SpanObjective) -> bool:
     """
     if objective.loo_method != "span" or len(objective.metrics) > 1:
         return False
-    (metric,) = objective.metrics
-    return metric.slopes is not None or _is_error(metric)
+    return followed_metric(objective.metrics[0]) is not None
 
 
 def check_gradient(objective: SpanObjective) -> None:
@@ -75,11 +74,12 @@ def evaluated_step(
     penalty
         Strength of the penalty on widths that differ; see `minimize`.
     """
-    metric = SMOOTH_ERROR.name if _is_error(objective.metrics[0]) else None
+    metric = followed_metric(objective.metrics[0])
+    assert metric is not None  # because the objective has a gradient
+    other = None if metric is objective.metrics[0] else metric.name
     try:
-        found = objective.value_and_gradient(params, n_rows, metric=metric)
-    except ValueError as error:
-        # Unless the evaluation itself raises it as well, the kernel or the weighting has none.
+        found = objective.value_and_gradient(params, n_rows, metric=other)
+    except NoDerivativeError as error:  # of the kernel or the weighting
         return objective.evaluate(params, n_rows), {NO_GRADIENT: str(error)}
     assert found.evaluation is not None  # that of a bound is the only one without
     if found.gradient is None:
@@ -114,10 +114,6 @@ def _spread(
 ) -> tuple[Coordinates, Spread]:
     coordinates = Coordinates.of(objective.space, params)
     return coordinates, spread_of(objective, coordinates, penalty, n_rows)
-
-
-def _is_error(metric: Metric) -> bool:
-    return metric.name == "error" and not metric.own
 
 
 def shortened(slopes: list[float]) -> list[float]:

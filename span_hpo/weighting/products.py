@@ -13,6 +13,7 @@ from dataclasses import dataclass, is_dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from span_hpo.data import Dataset, as_numbers
+from span_hpo.errors import NoDerivativeError
 from span_hpo.runtime import FloatArray, make_plain, real
 from span_hpo.space import Float, Params, Space, as_dimension, merged_space
 
@@ -105,7 +106,7 @@ class ComposableWeighting(ABC):
 
         Raises
         ------
-        ValueError
+        NoDerivativeError
             If the weighting has no derivative.
         """
         raise _without_derivative(self)
@@ -215,8 +216,10 @@ def cost_gradient(
 
     Raises
     ------
+    NoDerivativeError
+        If the weighting has no derivative.
     ValueError
-        If the weighting has no derivative, or does not return a finite number for each parameter.
+        If the weighting does not return a finite number for each parameter.
     """
     names = [
         name for name, part in weighting.space.items() if isinstance(as_dimension(part), Float)
@@ -234,8 +237,8 @@ def cost_gradient(
     return {name: real(f"derivative of the costs by {name}", found[name]) for name in names}
 
 
-def _without_derivative(weighting: Any) -> ValueError:
-    return ValueError(
+def _without_derivative(weighting: Any) -> NoDerivativeError:
+    return NoDerivativeError(
         f"`weighting` must have a derivative, which {type(weighting).__name__} has not: give it a "
         "method `gradient(data, params, weights)`, or search by Optuna."
     )

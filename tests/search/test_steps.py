@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from span_hpo import ARD, Float, SpanObjective, UniformCost
+from span_hpo.errors import NoDerivativeError
 from span_hpo.search import (
     check_gradient,
     evaluated_step,
@@ -75,7 +76,7 @@ class WithoutDerivative(UniformCost):
 
     def gradient(self, data, params, weights):
         """Raise, as a weighting without a derivative does."""
-        raise ValueError("`weighting` must have a derivative, which this one has not.")
+        raise NoDerivativeError("`weighting` must have a derivative, which this one has not.")
 
 
 def test_a_weighting_without_derivative_has_an_evaluation():
