@@ -21,7 +21,7 @@ from span_hpo.runtime import Array, BoolArray, FloatArray, IndexArray, weighted_
 from span_hpo.solver import is_wrong
 
 _LARGEST_HALF = float(np.finfo(np.float16).max)
-_AT_MARGIN = 1e-9  # rounding of the values of rows at the margin
+_AT_MARGIN = 1e-5  # accuracy of a fit, with features far from the origin, at the margin
 SMOOTHNESS = 4.0  # slope of the sigmoid that replaces the step function of the error
 
 Rows: TypeAlias = IndexArray | slice  # of a stratum; a slice stands for all rows
@@ -48,7 +48,8 @@ def of_support(y: FloatArray, f: FloatArray) -> BoolArray:
     """Return a mask of the support vectors, which are the rows with ``y f^p <= 1``.
 
     The value of a support vector is ``y f - alpha S^2`` with ``y f <= 1``, and that of any other
-    row exceeds 1. Rows of cost 0 count as support vectors if their value is at most 1.
+    row is ``y f >= 1``. Those that lie exactly on the margin cannot be told from support vectors
+    with a span of 0 and count as such, and so do rows of cost 0 whose value is at most 1.
     """
     mask: BoolArray = y * f <= 1 + _AT_MARGIN
     return mask
