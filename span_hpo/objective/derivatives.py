@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,13 +15,18 @@ from span_hpo.gradients import (
     continuous_values,
     pulled_back,
 )
-from span_hpo.kernels import KernelBlocks, KernelCache
+from span_hpo.kernels import Kernel, KernelBlocks, KernelCache, first_equal_rows
 from span_hpo.metrics import Metric, paired_standard_error
 from span_hpo.objective.evaluation import Evaluation
-from span_hpo.runtime import FloatArray, IndexArray, Printable, real
+from span_hpo.runtime import FloatArray, IndexArray, Printable, real, rows_of
 from span_hpo.solver import DualSolution, PairwiseSolution
-from span_hpo.space import Float
+from span_hpo.space import Float, Params
 from span_hpo.weighting import Weighting, cost_gradient
+
+_NOT_CONVERGED = (
+    "The fit has not converged, so that nothing is known about derivatives: raise `max_iter`, or "
+    "lower the costs."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,6 +121,7 @@ def loss_and_gradient(
             values = _continuous(values, fits, eta)
         is_known = eta is None and metric is evaluation.metric
         loss = evaluation.loss if is_known else metric.loss(data.y, values, weight)
+        _check_fits(trial, kernels.kernel)
         found = _pulled_back(fits, K, metric.gradient(data.y, values, weight), eta)
         gradient = _by_hyperparameters(found, trial, kernels, weighting)
     except NoGradientError as error:
@@ -181,10 +187,54 @@ def _by_hyperparameters(
         for name, slope in of_kernel.items():
             gradient[name] = gradient.get(name, 0.0) + slope
     by_cost: FloatArray = np.sum([one.by_cost for one in found], axis=0)
-    gradient |= cost_gradient(weighting, trial.data, params, by_cost)
-    if not all(map(math.isfinite, gradient.values())):
+    if not np.isfinite(by_cost).all() or not all(map(math.isfinite, gradient.values())):
         raise NoGradientError("The derivatives overflow: scale the features or lower the costs.")
+    gradient |= cost_gradient(weighting, trial.data, params, by_cost)
     return {name: gradient[name] for name in (*kernel.space, *weighting.space) if name in gradient}
+
+
+def _check_fits(trial: Trial, kernel: Kernel) -> None:
+    """Raise `NoGradientError` where the fits of a trial have no derivatives."""
+    if not trial.evaluation.converged:
+        raise NoGradientError(_NOT_CONVERGED)
+    for fit, rows in _fits(trial.solution):
+        support = rows_of(fit.alpha)
+        reason = equal_by_zeros(
+            kernel, trial.evaluation.params, trial.data.X, trial.K, rows[support]
+        )
+        if reason:
+            raise NoGradientError(reason)
+
+
+def equal_by_zeros(
+    kernel: Kernel, params: Params, X: Any, K: KernelBlocks, support: IndexArray
+) -> str:
+    """Return why there is no derivative if rows are equal only because a hyperparameter is 0.
+
+    Such rows, of which a feature with a width of 0 is left out, do not stay equal when it changes.
+
+    Parameters
+    ----------
+    kernel, params
+        Kernel and hyperparameters.
+    X, K
+        Features and kernel matrix of the same rows.
+    support
+        Indices of the support vectors.
+    """
+    zeros = [name for name, part in kernel.space.items() if isinstance(part, Float)]
+    zeros = [name for name in zeros if params[name] == 0]
+    if not zeros or not len(support):
+        return ""
+    first = first_equal_rows(K, support, K.block(support, support))
+    later = rows_of(first != np.arange(len(support)))
+    difference = X[support[later]] - X[support[first[later]]]
+    if not abs(difference).sum():
+        return ""
+    return (
+        f"Some support vectors are equal only because {zeros[0]} is 0, and do not stay equal when "
+        "it changes."
+    )
 
 
 def check_differentiable(metric: Metric, loo_method: str, eta: float | None = None) -> None:

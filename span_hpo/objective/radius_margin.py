@@ -11,7 +11,7 @@ from span_hpo import bounds
 from span_hpo.data import as_dataset, as_features
 from span_hpo.kernels import Kernel, KernelCache, Precomputed, as_kernel
 from span_hpo.objective.arguments import check_middle
-from span_hpo.objective.derivatives import ValueAndGradient
+from span_hpo.objective.derivatives import ValueAndGradient, equal_by_zeros
 from span_hpo.objective.description import described, described_losses
 from span_hpo.objective.models import fitted_svc
 from span_hpo.objective.searched import Searched
@@ -204,6 +204,11 @@ class RadiusMargin(Searched):
         ]
         if not slopes or _differ(slopes, params, value):
             return ValueAndGradient(value, None, None, found.reason)
+        if self.bound == "l1":  # the dual variables of equal rows are not unique
+            support = rows_of(fit.alpha)
+            reason = equal_by_zeros(self.kernel, params, self.data.X, fit.problem.K, support)
+            if reason:
+                return ValueAndGradient(value, None, None, reason)
         of_kernel = self._kernels.gradient(fit.problem.K, params, found.by_kernel())
         gradient = {**of_kernel, **slopes[0]}
         if not all(map(math.isfinite, gradient.values())):

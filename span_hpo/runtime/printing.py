@@ -13,7 +13,7 @@ class Printable:
 
     def __repr__(self) -> str:
         title, lines = self._summary()
-        width = max(map(len, lines))
+        width = max(map(len, lines), default=0)
         return "\n".join([title, *(f"  {name:<{width}}  {text}" for name, text in lines.items())])
 
     def _repr_html_(self) -> str:

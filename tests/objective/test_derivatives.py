@@ -17,9 +17,11 @@ from span_hpo import (
     Polynomial,
     PowerScore,
     Precomputed,
+    RadiusMargin,
     SigmoidScore,
     SpanObjective,
     UniformCost,
+    free_squared_spans,
 )
 from tests.differences import assert_gradients_agree, differences_of, is_smooth_at
 from tests.problems import two_moons
@@ -246,6 +248,71 @@ def test_dependent_rows():
     assert "Some in-bound support vectors are combinations of others" in found.reason
 
 
+@pytest.mark.parametrize(
+    ("kernel", "zero"),
+    [
+        (ARD(gamma=Float(0.0, 10.0)), "gamma_1"),
+        (Polynomial(2, gamma=1.0, coef0=Float(0.0, 3.0)), "coef0"),
+    ],
+)
+def test_rows_that_are_equal_only_at_zero(kernel, zero):
+    """There is no gradient where a hyperparameter of 0 makes rows equal that are not."""
+    rng = np.random.default_rng(0)
+    half = rng.normal(size=(15, 2))
+    other = np.column_stack([half[:, 0], rng.normal(size=15)]) if zero == "gamma_1" else -half
+    X, y = np.vstack([half, other]), rng.integers(2, size=30)
+    for objective in (
+        SpanObjective(X, y, kernel=kernel, weighting="uniform", metric="smooth_error"),
+        RadiusMargin(X, y, kernel=kernel),
+    ):
+        params = {**dict.fromkeys(objective.space, 1.0), zero: 0.0}
+        found = objective.value_and_gradient(params)
+        assert found.gradient is None
+        assert f"equal only because {zero} is 0" in found.reason
+        assert found.loss == objective(params)
+        assert objective.value_and_gradient({**params, zero: 0.1}).gradient is not None
+
+
+def test_equal_rows_have_a_gradient_at_zero():
+    """Rows that stay equal do not matter where a width is 0."""
+    half = np.random.default_rng(0).normal(size=(15, 2))
+    X, y = np.vstack([half, half]), np.random.default_rng(1).integers(2, size=30)
+    kernel = ARD(gamma=Float(0.0, 10.0))
+    objective = SpanObjective(X, y, kernel=kernel, weighting="uniform", metric="smooth_error")
+    found = objective.value_and_gradient({"gamma_0": 1.0, "gamma_1": 0.0, "C": 1.0})
+    step = {"gamma_0": 1.0, "gamma_1": 1e-6, "C": 1.0}
+    slope = (objective(step) - found.loss) / 1e-6
+    assert found.gradient["gamma_1"] == pytest.approx(slope, rel=1e-3)
+
+
+def test_a_fit_that_has_not_converged():
+    """There is no gradient then, and the reason says why."""
+    rng = np.random.default_rng(17)
+    X, y = rng.normal(size=(60, 2)) * [1, 30], rng.integers(0, 2, 60)
+    options = {"kernel": "poly", "weighting": "uniform", "metric": "smooth_error"}
+    objective = SpanObjective(X, y, max_iter=50, solver="libsvm", **options)
+    with pytest.warns(match="KKT violation"):
+        found = objective.value_and_gradient({"gamma": 0.01, "C": 30720.0})
+    assert not found.evaluation.converged
+    assert found.gradient is None
+    assert found.reason.startswith("The fit has not converged")
+
+
+@pytest.mark.parametrize("shift", [0.0, 100.0])
+def test_the_span_functional_is_the_sum_over_support_vectors(shift):
+    """Its terms follow from the solution, wherever the origin of the features is."""
+    for seed in range(5):
+        X, y, _ = data(seed)
+        objective = SpanObjective(
+            X + shift, y, kernel="linear", weighting="uniform", metric="span_functional"
+        )
+        solution = objective.solution({"C": 2.0})
+        f, signs = solution.decision_values, solution.problem.y
+        terms = solution.alpha * free_squared_spans(solution) - signs * f
+        expected = terms[solution.alpha > 0].sum() / len(y)
+        assert objective({"C": 2.0}) == pytest.approx(expected, abs=1e-6)
+
+
 def test_whole_numbers_and_options_have_no_derivative():
     """They are left out of the gradient; the others keep the order of the space."""
     X, y, _ = data()
@@ -257,7 +324,9 @@ def test_whole_numbers_and_options_have_no_derivative():
     matrix = SpanObjective(X @ X.T, y, kernel=Precomputed(), metric="smooth_error")
     assert list(matrix.value_and_gradient({"C_-1": 2.0, "C_1": 3.0}).gradient) == ["C_-1", "C_1"]
     fixed = SpanObjective(X, y, kernel=RBF(1.0), weighting=UniformCost(1.0), metric="hinge")
-    assert fixed.value_and_gradient({}).gradient == {}
+    found = fixed.value_and_gradient({})
+    assert found.gradient == {}
+    assert repr(found) == f"Loss {found.loss:.6g} with a gradient"
 
 
 def test_another_metric_than_that_of_the_objective():
