@@ -32,6 +32,10 @@ from span_hpo.space import Float, as_dimension, names_of
 RELATIVE_WIDTHS_OF_FEATURES = Float(1e-4, 1e3, log=True)
 
 
+class _Groups(dict[str, tuple[int, ...]]):
+    """The columns of each group by the name of its hyperparameter, for rows that are known."""
+
+
 @dataclass(frozen=True)
 class ARD(Kernel):
     """A Gaussian kernel with one width per feature or per group of features.
@@ -53,6 +57,9 @@ class ARD(Kernel):
         Groups of columns that share a gamma, such as the columns of one encoded category: lists of
         column numbers or names, or a mapping from names of groups to such lists. Every other
         column is a group of its own. Groups come first, in the order given.
+    columns
+        Names of the features, from which those of the hyperparameters follow. An objective takes
+        them from a DataFrame.
 
     Examples
     --------
@@ -199,16 +206,16 @@ class ARD(Kernel):
     def _hyperparameters(self) -> dict[str, Any]:
         return dict(zip(self._bound_groups(), self.gamma, strict=True))
 
-    def _bound_groups(self) -> Mapping[str, tuple[int, ...]]:
+    def _bound_groups(self) -> "_Groups":
         """Return the columns of each group by the name of its hyperparameter."""
-        if not isinstance(self.gamma, tuple) or not isinstance(self.groups, Mapping):
+        if not isinstance(self.groups, _Groups):
             raise ValueError(
                 "`ARD` must know the features before it has hyperparameters: use the `kernel` of a "
                 "SpanObjective, or ARD().bind(X)."
             )
         return self.groups
 
-    def _groups_of(self, count: int) -> dict[str, tuple[int, ...]]:
+    def _groups_of(self, count: int) -> "_Groups":
         """Return the columns of each group by the name of its hyperparameter, for d columns."""
         if self.columns is not None and len(self.columns) != count:
             raise ValueError(
@@ -239,9 +246,24 @@ class ARD(Kernel):
             found.append((labels[own[0]] if label is None else label, own))
         found += [(labels[place], (place,)) for place in range(count) if place not in taken]
         shown = [label for label, _ in found]
-        if isinstance(self.gamma, tuple) and isinstance(self.groups, Mapping):
-            return {str(label): own for label, own in found}  # bound before: these are the names
-        return dict(zip(names_of("gamma_", shown), (own for _, own in found), strict=True))
+        self._check_names(shown)
+        names = shown if isinstance(self.groups, _Groups) else names_of("gamma_", shown)
+        return _Groups(zip(names, (own for _, own in found), strict=True))
+
+    def _check_names(self, names: Sequence[Any]) -> None:
+        """Raise if two widths would have one name."""
+        twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+        if twice is None:
+            return
+        if self.groups is None:
+            raise ValueError(
+                f"`X` must have columns with different names for a width of each, got {twice!r} "
+                "twice: rename one of them, or pass an array."
+            )
+        raise ValueError(
+            "`groups` must have names that differ from each other and from those of all other "
+            f"columns, got {twice!r} twice."
+        )
 
     def _settings_of(self, names: tuple[str, ...], X: Any) -> tuple[Any, ...]:
         """Return the number or the dimension of each hyperparameter."""
@@ -291,9 +313,9 @@ def _scaled(X: Any, factors: FloatArray) -> Any:
 
 def _listed(group: Any) -> list[Any]:
     """Return the columns of one group as a list."""
-    if isinstance(group, str) or not isinstance(group, Sequence | np.ndarray | range):
+    if isinstance(group, str) or not isinstance(group, Iterable):
         raise TypeError(f"`groups` must hold lists of columns, got {group!r}.")
-    return list(plain(list(group)))
+    return [plain(column) for column in group]
 
 
 def _place(column: Any, places: Mapping[Any, int], count: int) -> int:

@@ -60,8 +60,7 @@ def feature_relevance(objective: SpanObjective, params: Params) -> dict[Any, flo
     widths = kernel.widths(kernel.values(checked_params(objective.space, params)))
     relevance = (widths * _variances(objective.data.X)).tolist()
     names = kernel.columns
-    numbers = list(range(len(relevance)))
-    keys: Sequence[Any] = numbers if names is None or len(set(names)) < len(names) else names
+    keys: Sequence[Any] = range(len(relevance)) if names is None else names
     # Features of equal relevance keep their order.
     pairs = sorted(zip(keys, relevance, strict=True), key=lambda pair: -pair[1])
     return dict(pairs)

@@ -66,6 +66,20 @@ def test_hyperparameters_are_named_after_columns():
     ]
 
 
+@pytest.mark.parametrize(
+    ("names", "groups", "message"),
+    [
+        ("aabc", None, "`X` must have columns with different names .*, got 'a' twice: rename one"),
+        ("abcd", {"b": ["a"]}, "`groups` must have names that differ .*, got 'b' twice"),
+    ],
+)
+def test_a_name_twice_is_an_error(names, groups, message):
+    """Two widths cannot have one name, be they those of columns or of groups."""
+    frame = pd.DataFrame(X, columns=list(names))
+    with pytest.raises(ValueError, match=message):
+        SpanObjective(frame, np.tile([0, 1], 15), kernel=ARD(groups=groups))
+
+
 def test_groups_share_a_width():
     """Groups come first under the name of their first column, or under a name of their own."""
     assert list(ARD(groups=[[2, 1]]).bind(X).space) == ["gamma_2", "gamma_0", "gamma_3"]
@@ -88,6 +102,19 @@ def test_widths_may_be_given_by_name():
     assert kernel.space == {"gamma_ends": wide}
     assert kernel.alike == ("gamma_ends",)
     np.testing.assert_array_equal(kernel.widths(kernel.values({"gamma_ends": 2.0})), [0.5, 2, 2, 2])
+
+
+def test_names_of_groups_do_not_depend_on_how_widths_are_given():
+    """A list and a tuple of widths lead to the same names, and binding twice changes nothing."""
+    groups = {"left": [0], "right": [1]}
+    X = np.eye(3, 2)
+    bound = [
+        ARD(gamma=kind([0.1, Float(1.0, 2.0)]), groups=groups).bind(X) for kind in (list, tuple)
+    ]
+    assert [list(kernel.values({"gamma_right": 1.5})) for kernel in bound] == [
+        ["gamma_left", "gamma_right"]
+    ] * 2
+    assert bound[0].bind(X) == bound[0]
 
 
 def test_default_ranges_and_starts_follow_the_median_distance():

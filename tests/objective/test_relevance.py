@@ -78,13 +78,6 @@ def test_a_sparse_feature_of_large_numbers_keeps_its_variance():
     assert feature_relevance(objective_of(X, y, kernel=ARD(gamma=1.0)), {}) == {0: 1.25}
 
 
-def test_equal_names_give_numbers():
-    """Columns of the same name are told apart by their numbers."""
-    X, y = two_of_twelve(20)
-    frame = pd.DataFrame(X[:, :2], columns=["a", "a"])
-    assert set(feature_relevance(objective_of(frame, y, kernel=ARD(gamma=1.0)), {})) == {0, 1}
-
-
 def test_bad_input():
     """Another kernel has no relevance, and the point must be one of the space."""
     X, y = two_of_twelve(20)
