@@ -103,7 +103,10 @@ def _shown_trials(result: dict[str, Any]) -> str:
 
 def _shown_widths(result: dict[str, Any]) -> dict[str, str]:
     """Return the line that says whether the widths of columns differ, and why."""
-    found = (result["gradient_search"] or {}).get("differing_widths")
+    last = result["refinement"]
+    if last is None or not last["is_kept"]:
+        last = result["gradient_search"]
+    found = (last or {}).get("differing_widths")
     if found is None:
         return {}
     kept = "they differ" if found["is_worth_it"] else "all equal"

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from span_hpo.metrics import loss_name
 from span_hpo.objective import Evaluation, SpanObjective, with_derivatives
 from span_hpo.runtime import ArgumentError, Printable, counted, whole
-from span_hpo.search import Minimum, minimize
+from span_hpo.search import Comparison, Minimum, Step, minimize
 from span_hpo.selection import MOST_CANDIDATES
 from span_hpo.space import Params
 
@@ -83,7 +83,7 @@ class GradientSearch(Printable):
             "gradient of": self.metric,
             f"{self.loss_name} before": f"{self.loss_before:.6g}",
             f"{self.loss_name} after": f"{self.loss_after:.6g}",
-            "kept": "yes" if self.is_kept else "no, the point before it is as good",
+            "kept": "yes" if self.is_kept else "no, the point before the steps is at least as good",
             "end": self.minimum.reason,
         }
 
@@ -141,6 +141,9 @@ def refined(
 ) -> tuple[dict[str, Any], GradientSearch]:
     """Return the better one of a point and the best that gradient steps from it have found.
 
+    If the widths of features are equal at the point, others must lower the loss that the steps
+    follow by more than two standard errors, as in `minimize` without a start.
+
     Parameters
     ----------
     objective
@@ -156,10 +159,25 @@ def refined(
     smooth: Any = with_derivatives(objective)
     left = None if end is None else max(end - time.monotonic(), _LEAST_TIME)
     found = minimize(smooth, start, max_evaluations=evaluations, timeout=left)
+    found = replace(found, comparison=_comparison(smooth, start, found))
     before, after = objective.evaluate(start), objective.evaluate(found.params)
-    is_better = after.rank < before.rank
+    is_worth_it = found.comparison is None or found.comparison.is_worth_it
+    is_better = after.rank < before.rank and is_worth_it
     result = _result(smooth, objective, before, after, found, is_kept=is_better)
     return found.params if is_better else dict(start), result
+
+
+def _comparison(smooth: SpanObjective, start: Params, found: Minimum) -> Comparison | None:
+    """Return what it gains that widths differ, if they are equal at the start."""
+    widths = [
+        {params[name] for name in smooth.alike if name in params}
+        for params in (start, found.params)
+    ]
+    if found.evaluation is None or [len(values) > 1 for values in widths] != [False, True]:
+        return None
+    apart = Step(found.params, found.loss, found.value, "")
+    error = smooth.evaluate(start).paired_standard_error(found.evaluation)
+    return Comparison.of(found.path[0], apart, error)
 
 
 def _result(

@@ -43,7 +43,7 @@ class Comparison(NamedTuple):
     gain
         How much less the value of the latter is.
     standard_error
-        Standard error of the difference of the two losses over samples of rows.
+        Standard error of the difference of the two losses over samples of rows; 0 for a bound.
     is_worth_it
         Whether the gain exceeds two standard errors. Otherwise, the search returns `alike`.
     """
@@ -53,6 +53,12 @@ class Comparison(NamedTuple):
     gain: float
     standard_error: float
     is_worth_it: bool
+
+    @classmethod
+    def of(cls, alike: "Step", apart: "Step", standard_error: float) -> "Comparison":
+        """Return the comparison of two evaluations."""
+        gain = alike.value - apart.value
+        return cls(alike, apart, gain, standard_error, gain > _ERRORS_OF_A_GAIN * standard_error)
 
 
 class Step(NamedTuple):
@@ -104,8 +110,8 @@ class Minimum(Printable):
     >>> from span_hpo import ARD, SpanObjective, minimize
     >>> objective = SpanObjective(*load_iris(return_X_y=True), kernel=ARD(), metric="smooth_error")
     >>> found = minimize(objective, max_evaluations=20)
-    >>> found.n_evaluations, found.loss < found.path[0].loss
-    (20, True)
+    >>> found.n_evaluations, found.comparison.is_worth_it  # the widths are equal
+    (20, False)
     """
 
     params: dict[str, Any]
@@ -130,7 +136,8 @@ class Minimum(Printable):
         if self.comparison is not None:
             gain, error = self.comparison.gain, self.comparison.standard_error
             kept = "kept" if self.comparison.is_worth_it else "not kept"
-            lines["differing widths"] = f"{kept}: they gain {gain:.4f}, standard error {error:.4f}"
+            shown = "" if self.evaluation is None else f", standard error {error:.4f}"
+            lines["differing widths"] = f"{kept}: they gain {gain:.4f}{shown}"
         lines["end"] = self.reason
         return f"Minimum after {counted(self.n_evaluations, 'evaluation')}", lines
 
@@ -157,7 +164,7 @@ class Watched:
         self.advance: Callable[[int], None] = lambda count: None
         self.path: list[Step] = []
         self.best: tuple[Step, ValueAndGradient] | None = None
-        self.alike: tuple[Step, ValueAndGradient] | None = None
+        self._alike: tuple[Step, ValueAndGradient] | None = None
         self.reason = ""  # why the last point that was asked for has no gradient
         self._known: dict[bytes, tuple[float, FloatArray | None, str]] = {}
 
@@ -169,7 +176,7 @@ class Watched:
         return value, gradient
 
     def remembered(self, point: FloatArray) -> tuple[float, FloatArray | None]:
-        """Do the same for a point from which a descent may begin, which is not evaluated twice."""
+        """Return the value and the gradient, and keep them for a descent that begins there."""
         found = self(point)
         self._known[point.tobytes()] = (*found, self.reason)
         return found
@@ -197,13 +204,17 @@ class Watched:
             return step.value, None, step.reason
         return step.value, self.coordinates.gradient(params, found.gradient) + slopes, ""
 
+    def end_of_equal_widths(self) -> None:
+        """Keep the best point so far as the one to which points with other widths are compared."""
+        self._alike = self.best
+
     def minimum(self, reason: str) -> Minimum:
         """Return the best point, or the best one with equal widths if others gain too little."""
         assert self.best is not None  # the first evaluation either succeeds or raises
         chosen, comparison = self.best, self._comparison()
         if comparison is not None and not comparison.is_worth_it:
-            assert self.alike is not None
-            chosen = self.alike
+            assert self._alike is not None
+            chosen = self._alike
         step, found = chosen
         path = tuple(self.path)
         return Minimum(
@@ -212,13 +223,12 @@ class Watched:
 
     def _comparison(self) -> Comparison | None:
         """Return what it gains that widths differ, if some do, and a penalty asks for a gain."""
-        if self.alike is None or self.best is None or self.spread.factor == 0:
+        if self._alike is None or self.best is None or self.spread.factor == 0:
             return None
-        (alike, found), (apart, other) = self.alike, self.best
+        (alike, found), (apart, other) = self._alike, self.best
         if apart is alike:
             return None
-        gain, error = alike.value - apart.value, found.paired_standard_error(other)
-        return Comparison(alike, apart, gain, error, gain > _ERRORS_OF_A_GAIN * error)
+        return Comparison.of(alike, apart, found.paired_standard_error(other))
 
 
 def progress(total: int, is_shown: bool) -> AbstractContextManager[Callable[[int], None]]:

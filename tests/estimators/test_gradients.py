@@ -294,6 +294,37 @@ def test_refining_after_other_searches():
     assert several.best_params_ in [several.study_.best_params, several.refinement_.minimum.params]
 
 
+def test_refining_keeps_widths_equal_unless_others_are_worth_it():
+    """Steps from equal widths are kept only if they gain more than two standard errors."""
+    rng, kept = np.random.default_rng(0), []
+    X = rng.normal(size=(60, 8))
+    for sharpness in (0.3, 1.0, 3.0, 30.0):  # of what the first feature says about the class
+        y = rng.random(60) < 1 / (1 + np.exp(-sharpness * X[:, 0]))
+        objective = SpanObjective(X, y, kernel="ard", weighting="uniform", metric="smooth_error")
+        names = [name for name in objective.space if name != "C"]
+        alike = minimize(SpanObjective(X, y, weighting="uniform", metric="smooth_error")).params
+        start = {**dict.fromkeys(names, alike["gamma"]), "C": alike["C"]}
+        model = SpanSVC("ard", "uniform", metric="smooth_error", scale=None, refine=60)
+        model.set_params(search=lambda objective, start=start: start).fit(X, y)
+        steps = model.refinement_
+        compared = steps.minimum.comparison
+        if compared is None:  # no step has gained anything
+            assert steps.minimum.params == start
+            continue
+        assert compared.gain == pytest.approx(compared.alike.value - steps.minimum.value)
+        losses = [
+            objective.row_losses(point.params).losses[0]
+            for point in (compared.alike, compared.apart)
+        ]
+        error = np.std(losses[0] - losses[1], ddof=1) / np.sqrt(60)
+        assert compared.standard_error == pytest.approx(error, rel=0.02, abs=1e-5)
+        assert compared.is_worth_it == (compared.gain > 2 * compared.standard_error)
+        assert not steps.is_kept or compared.is_worth_it
+        assert (model.best_params_ == start) == (not steps.is_kept)
+        kept.append(steps.is_kept)
+    assert set(kept) == {False, True}
+
+
 def test_ensembles_of_a_path():
     """Members are points of the path, and relevances are their weighted mean."""
     X, y = two_of_twelve(90)

@@ -40,6 +40,7 @@ def watched_of(objective, spread=None, timeout=None):
 
 
 def test_value_and_gradient_are_those_by_the_coordinates():
+    """The value and its gradient by the coordinates have the penalty added, unlike the loss."""
     watched = watched_of(Smooth(), Spread([0, 1], 0.7))
     point = np.array([0.8, -1.5])
     value, gradient = watched(point)
@@ -51,6 +52,7 @@ def test_value_and_gradient_are_those_by_the_coordinates():
 
 
 def test_the_best_point_is_the_one_with_the_least_value():
+    """The best point is the one with the least value, even where it has no gradient."""
     watched = watched_of(Smooth(is_kink=lambda params: params["b"] == 0.5))
     for b in (2.0, 0.5, -1.0):
         watched(np.array([0.0, b]))
@@ -61,6 +63,7 @@ def test_the_best_point_is_the_one_with_the_least_value():
 
 
 def test_a_remembered_point_is_evaluated_once_and_then_again():
+    """A remembered point is reused once without an evaluation, and evaluated anew after that."""
     objective = Smooth()
     watched, point = watched_of(objective), np.array([0.1, 0.2])
     first = watched.remembered(point)
@@ -73,6 +76,7 @@ def test_a_remembered_point_is_evaluated_once_and_then_again():
 
 
 def test_a_remembered_point_keeps_its_reason():
+    """A remembered point without a gradient still says why when it is asked for again."""
     watched = watched_of(Smooth(is_kink=lambda params: params["b"] == 1.0))
     watched.remembered(np.array([0.0, 1.0]))
     watched(np.array([0.0, 2.0]))
@@ -82,6 +86,7 @@ def test_a_remembered_point_keeps_its_reason():
 
 
 def test_a_fit_that_fails_later_is_stepped_over():
+    """A later fit that fails counts as an infinite value, and the path keeps its error."""
     watched = watched_of(Smooth(fails=lambda params: params["b"] > 1))
     watched(np.array([0.0, 0.5]))
     assert watched(np.array([0.0, 2.0])) == (math.inf, None)
@@ -90,11 +95,13 @@ def test_a_fit_that_fails_later_is_stepped_over():
 
 
 def test_a_fit_that_fails_first_is_an_error():
+    """If the first fit fails, the error of the solver is raised."""
     with pytest.raises(SolverError, match="no end"):
         watched_of(Smooth(fails=lambda params: True))(np.zeros(2))
 
 
 def test_the_first_evaluation_is_made_however_short_the_time():
+    """However short the time is, the first evaluation is made, and only the second is refused."""
     watched = watched_of(Smooth(), timeout=1e-9)
     watched(np.zeros(2))
     with pytest.raises(EndOfSearchError, match="time is up"):
@@ -108,6 +115,7 @@ def noisy(count=80, noise=6, seed=0):
 
 
 def test_widths_differ_where_that_is_worth_it():
+    """Differing widths are kept where they gain more than two standard errors."""
     objective = SpanObjective(*noisy(200), kernel=ARD(), metric="smooth_error")
     found = minimize(objective)
     compared = found.comparison
@@ -135,6 +143,7 @@ def test_widths_are_equal_where_differing_ones_gain_too_little():
 
 
 def test_standard_error_is_that_of_the_differences_of_row_losses():
+    """The standard error of a gain is that of the mean difference of the losses of rows."""
     objective = SpanObjective(*noisy(), kernel=ARD(), metric="smooth_error")
     compared = minimize(objective, max_evaluations=20).comparison
     losses = [
@@ -148,6 +157,7 @@ def test_standard_error_is_that_of_the_differences_of_row_losses():
 
 @pytest.mark.parametrize("options", [{"penalty": 0.0}, {"start": "given"}, {"max_evaluations": 1}])
 def test_nothing_is_compared_without_a_penalty_or_with_a_start(options):
+    """Without a penalty, or with a start, widths are not compared and the least value counts."""
     objective = SpanObjective(*noisy(40, 1), kernel=ARD(), metric="smooth_error")
     if "start" in options:
         options = {"start": objective.defaults()[0]}
@@ -157,6 +167,7 @@ def test_nothing_is_compared_without_a_penalty_or_with_a_start(options):
 
 
 def test_printed_result_leaves_out_most_of_many_widths():
+    """A printed result shows only a few of many widths, and says how many it leaves out."""
     X, y = noisy(40, 10)
     found = minimize(SpanObjective(X, y, kernel=ARD(), metric="smooth_error"), max_evaluations=3)
     text = repr(found)
