@@ -34,6 +34,7 @@ _ROUNDS = ((0.25, None), (0.4, 2), (1.0, 1))
 _WIDER = 1.0  # standard deviation of random starts around the first one, in each coordinate
 DEFAULT_PENALTY = 0.3
 _DONE = "All evaluations have been used."
+_NO_GRADIENT = "There is no gradient at the start: "
 _INTERRUPTED = "The search was interrupted."
 
 
@@ -53,11 +54,11 @@ def minimize(
 ) -> Minimum:
     """Search hyperparameters by the gradient of a leave-one-out loss, or of a bound.
 
-    Each evaluation gives the derivatives by all hyperparameters at the cost of about one more fit,
-    so that dozens of them, such as one width per feature, take as many evaluations as two. The
-    search moves logarithms where the scale of a hyperparameter is logarithmic. Whole numbers,
-    options and numbers with a step have no derivative, and keep their value at the start. The
-    result is the same in every run.
+    The derivatives by all hyperparameters together take about as long as the loss itself, so that
+    dozens of them, such as one width per feature, take as many evaluations as two. The search moves
+    logarithms where the scale of a hyperparameter is logarithmic. Whole numbers, options and
+    numbers with a step have no derivative, and keep their value at the start. The result is the
+    same in every run.
 
     Parameters
     ----------
@@ -78,9 +79,10 @@ def minimize(
         without `start`, the result has widths that differ only if they lower the penalised loss by
         more than two standard errors; see `Minimum.comparison`.
     n_starts
-        Number of starts. The first is `start` or the best point of the walk, and the others are
-        drawn around it. All are followed for a quarter of their evaluations, the best two a little
-        longer, and the best to its end. More than one is for "adam" only.
+        Number of starts. The first ones are `start`, or the best points of the walks with equal
+        and with aligned widths; the others are drawn around the best of them. All are followed for
+        a quarter of their evaluations, the best two a little longer, and the best to its end. More
+        than one is for "adam" only.
     max_evaluations
         Number of evaluations, of which up to 27 % are those of the walk; if there are several
         starts, each has as many as the only one would have.
@@ -91,7 +93,7 @@ def minimize(
     timeout
         End the search after this many seconds; the first evaluation is always finished.
     seed
-        Random seed of all starts but the first.
+        Random seed of the starts that are drawn.
     progress_bar
         Show a progress bar on standard error.
 
@@ -186,7 +188,7 @@ def _explored(watched: Watched, plan: Exploration) -> list[FloatArray]:
     coordinates, spread = watched.coordinates, watched.spread
     visits = walk_over_scales(watched.remembered, objective, coordinates, plan.equal)
     if len(spread.places) > 1:
-        watched.alike = watched.best
+        watched.end_of_equal_widths()
     visits = (
         visits[:1]
         + walk_with_aligned_widths(
@@ -215,8 +217,9 @@ def _by_adam(watched: Watched, points: list[FloatArray], steps: int) -> str:
         for run in runs:
             _descend(run, watched, until - done, steps)
         done = until
-    if runs[0].last is None:
-        return f"There is no gradient at the start: {watched.reason}"
+        runs = [run for run in runs if run.last is not None]
+        if not runs:
+            return _NO_GRADIENT + watched.reason
     return _DONE
 
 
@@ -245,8 +248,9 @@ def _by_lbfgs(watched: Watched, points: list[FloatArray], max_evaluations: int) 
             raise EndOfSearchError(_DONE)
         value, gradient = watched(point)
         if gradient is None:
-            where = "the start" if point is points[0] else "a point of the search"
-            raise EndOfSearchError(f"There is no gradient at {where}: {watched.reason}")
+            if np.array_equal(point, points[0]):
+                raise EndOfSearchError(_NO_GRADIENT + watched.reason)
+            raise EndOfSearchError(f"There is no gradient at a point: {watched.reason}")
         return value, gradient
 
     sides = optimize.Bounds(watched.coordinates.lower, watched.coordinates.upper)
@@ -262,7 +266,8 @@ def _by_projected_bfgs(watched: Watched, points: list[FloatArray], max_evaluatio
         watched.coordinates.upper,
         max_evaluations=max_evaluations,
     )
-    return found.reason
+    is_stuck = found.n_evaluations == 1 and bool(watched.reason)
+    return _NO_GRADIENT + watched.reason if is_stuck else found.reason
 
 
 _RUNS: dict[str, Callable[[Watched, list[FloatArray], int], str]] = dict(
