@@ -264,8 +264,8 @@ def _representative(tried: Sequence[FrozenTrial]) -> FrozenTrial | None:
     interrupted = [trial for trial in tried if _was_interrupted(trial)]
     others = [trial for trial in tried if not _was_interrupted(trial)]
     # Of trials that two processes have begun at the same time, the first one counts.
-    for trial in sorted(others, key=lambda trial: (not trial.state.is_finished(), trial.number)):
-        return trial
+    if others:
+        return min(others, key=lambda trial: (not trial.state.is_finished(), trial.number))
     return interrupted[-1] if len(interrupted) >= _ATTEMPTS else None
 
 

@@ -14,7 +14,7 @@ from span_hpo.integrations.optuna.gradient_sampler import GradientSampler
 from span_hpo.integrations.optuna.samplers import quiet
 from span_hpo.integrations.optuna.selection import best_trial
 from span_hpo.integrations.optuna.spaces import params_of
-from span_hpo.integrations.optuna.trials import OptunaObjective, check_study
+from span_hpo.integrations.optuna.trials import SUPPORT_LIMIT, OptunaObjective, check_study
 from span_hpo.integrations.optuna.workers import (
     FAILURE,
     abandoned_trials,
@@ -58,13 +58,15 @@ def refine(
     objective
         Objective whose hyperparameters the study has searched.
     n_steps
-        Number of trials from each start. Steps become shorter towards the end.
+        Number of points of the descent from each start. It begins with the start itself, which is
+        evaluated again only if it has no gradient yet. Steps become shorter towards the end.
     n_starts
         Number of starts, which are the best trials of the study.
     penalty
         Strength of the penalty on widths that differ from feature to feature; see `minimize`.
     max_support
-        Largest number of support vectors that a model may have; see `OptunaObjective`.
+        Largest number of support vectors that a model may have; see `OptunaObjective`. By default,
+        it is that of the trials of the study, if they have one.
     timeout
         End after this many seconds. A trial that is running then is given up, and is repeated when
         the study is refined again.
@@ -81,8 +83,8 @@ def refine(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described, the study has no trial to begin with, or the metric has
-        no derivative.
+        If an argument is not as described, the study has no trial to begin with, its trials have
+        constraints of a user's own function, or the metric has no derivative.
 
     Examples
     --------
@@ -103,7 +105,9 @@ def refine(
         timeout = real("timeout", timeout, above=0)
     check_gradient(objective)
     check_study(study, objective)
-    best_trial(study)  # raises if there is none
+    limit = _limit_of(best_trial(study))  # raises if there is none
+    if max_support is None:
+        function.max_support = limit
     abandoned_trials(study, fail=True)
     sampler = _Refinement(study, objective, n_steps=n_steps, n_starts=n_starts, penalty=penalty)
     deadline = Deadline(None if timeout is None else time.monotonic() + timeout)
@@ -130,6 +134,19 @@ def refine(
         study.sampler = given
     sampler.warn_of_no_gradient(study)
     return sampler.best_trial(study)
+
+
+def _limit_of(trial: FrozenTrial) -> int | None:
+    """Return the largest number of support vectors that a trial was allowed, or None."""
+    own = sorted(set(trial.constraints) - {SUPPORT_LIMIT})
+    if own:
+        raise ValueError(
+            "`study` must have no constraints but the number of support vectors, because the steps "
+            f"could not keep them, got {own}: use a GradientSampler with your function."
+        )
+    if SUPPORT_LIMIT not in trial.constraints:
+        return None
+    return round(float(trial.user_attrs["n_support"]) - trial.constraints[SUPPORT_LIMIT])
 
 
 class _NothingLeftError(Exception):
@@ -174,9 +191,9 @@ class _Refinement(GradientSampler):
         reasons = [
             trial.user_attrs.get(NO_GRADIENT, trial.user_attrs.get(FAILURE)) for trial in first
         ]
-        for reason in filter(None, reasons):
+        reason = next(filter(None, reasons), None)
+        if reason is not None:
             warnings.warn(f"There is no gradient at the start: {reason}", stacklevel=3)
-            return
 
     def best_trial(self, study: Study) -> FrozenTrial:
         """Return a copy of the best trial of a study by its loss plus the penalty."""

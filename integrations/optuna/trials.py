@@ -40,6 +40,7 @@ class _Outcome:
 _lock = Lock()
 _outcomes: WeakKeyDictionary[SpanObjective, Memo[_Outcome]] = WeakKeyDictionary()
 _met: WeakKeyDictionary[Study, WeakSet[SpanObjective]] = WeakKeyDictionary()
+SUPPORT_LIMIT = "n_support"  # constraint: support vectors beyond the largest number
 _ATTRIBUTE = "span_hpo"  # attribute of a study that describes its objective
 _IN_WORDS = "description"  # attribute that does so in words
 
@@ -170,7 +171,7 @@ class OptunaObjective:
             # A smaller budget is extrapolated to the last one in proportion to its rows.
             share = outcome.attributes["n_rows"] / last
             excess = outcome.attributes["n_support"] / share - self.max_support
-            trial.set_constraint("n_support", float(excess))
+            trial.set_constraint(SUPPORT_LIMIT, float(excess))
 
     def _outcome(
         self,

@@ -137,14 +137,33 @@ def test_the_time_limit_holds(study, objective):
     assert sorted(t.user_attrs["descent"]["step"] for t in done) == list(range(15))
 
 
-def test_constraints_hold(study, objective):
-    """No descent begins at a trial that violates them, and the result keeps them."""
+@pytest.mark.parametrize("limit", [{"max_support": 45}, {}])
+def test_constraints_hold(objective, limit):
+    """No descent begins at a trial that violates them, and steps have the limit of the trials."""
     study = new_study(sampler="random", seed=1)
-    search(study, objective, n_trials=12, max_support=50)
-    found = refine(study, objective, n_steps=6, n_starts=2, max_support=50)
-    assert found.constraints["n_support"] <= 0
+    search(study, objective, n_trials=12, max_support=45)
+    found = refine(study, objective, n_steps=6, n_starts=2, **limit)
+    assert found.user_attrs["n_support"] <= 45
     for start, _ in labels(study):
         assert study.trials[start].constraints["n_support"] <= 0
+    for trial in study.trials:
+        assert trial.constraints["n_support"] == trial.user_attrs["n_support"] - 45
+
+
+def test_constraints_that_steps_cannot_keep_are_refused(objective):
+    """Constraints of a user's own function are named, and no trial is added."""
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    function = OptunaObjective(objective)
+
+    def constrained(trial):
+        loss = function(trial)
+        trial.set_constraint("cheap", trial.params["C"] - 2000.0)
+        return loss
+
+    study.optimize(constrained, n_trials=3)
+    with pytest.raises(ValueError, match=r"no constraints but .*, got \['cheap'\]: use a Gradie"):
+        refine(study, objective)
+    assert len(study.trials) == 3
 
 
 def test_one_width_for_all_features_is_refined_too():
