@@ -3,7 +3,8 @@
 import functools
 import logging
 import math
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +15,13 @@ from span_hpo.metrics import (
     SMOOTH_ERROR,
     Metric,
     RowLosses,
+    judged_by,
     loss_name,
     paired_standard_error,
     standard_error,
 )
 from span_hpo.runtime import FloatArray, Printable, counted
+from span_hpo.solver import DualSolution, PairwiseSolution
 
 _logger = logging.getLogger(__name__)
 
@@ -100,6 +103,46 @@ class Evaluation(Printable):
     metric_weight: FloatArray
     metric: Metric
     row_losses: RowLosses | None
+
+    @classmethod
+    def of(
+        cls,
+        params: dict[str, Any],
+        solution: DualSolution | PairwiseSolution,
+        loo: LeaveOneOut,
+        metrics: Sequence[Metric],
+        weight: FloatArray,
+        start: float,
+    ) -> "Evaluation":
+        """Return the evaluation of a fit by the metrics of its leave-one-out values.
+
+        Parameters
+        ----------
+        params
+            Hyperparameters of the fit.
+        solution, loo
+            The fit, and its leave-one-out values.
+        metrics, weight
+            Metrics, and the weight of each row in them.
+        start
+            Time on the clock `time.perf_counter` when the evaluation began.
+        """
+        losses, row_losses = judged_by(metrics, loo.y, loo.decision_values, weight)
+        return cls(
+            loss=losses[metrics[0].name],
+            losses=losses,
+            loo=loo,
+            params=params,
+            n_rows=len(loo.y),
+            n_support=solution.n_support,
+            n_in_bound=solution.n_in_bound,
+            converged=solution.converged,
+            solver=solution.solver,
+            seconds=time.perf_counter() - start,
+            metric_weight=weight,
+            metric=metrics[0],
+            row_losses=row_losses,
+        )
 
     @functools.cached_property
     def standard_error(self) -> float:

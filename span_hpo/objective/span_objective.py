@@ -134,8 +134,9 @@ class SpanObjective(Searched):
             {"the kernel": self.kernel.space, "the weighting": self.weighting.space}
         )
         self.legend = legend_of(self.weighting, self.data)
-        limit = memory_limit
-        self.memory_limit = None if limit is None else real("memory_limit", limit, at_least=0)
+        if memory_limit is not None:
+            memory_limit = real("memory_limit", memory_limit, at_least=0)
+        self.memory_limit = memory_limit
         self.scaling = scaling
         self._kernels = KernelCache(self.kernel, self.data.X, self.memory_limit)
         self.kept_rows = KeptRows()
@@ -189,7 +190,7 @@ class SpanObjective(Searched):
         0.0
         """
         options: Any = {"certify": certify, "complete": complete, "loo_method": loo_method}
-        return self._tried(params, rows, starts=starts, **options).evaluation
+        return self._evaluated(params, rows, starts=starts, **options).evaluation
 
     def evaluate_all(
         self,
@@ -258,7 +259,8 @@ class SpanObjective(Searched):
             Metric to differentiate; by default the first metric of the objective.
         eta
             Strength of a penalty that makes spans continuous where a row changes its kind, such as
-            1e-4. The loss is then that of these spans. By default, it is that of `evaluate`.
+            1e-4. The loss is then that of these spans, if they can be computed; otherwise there is
+            no gradient. By default, it is that of `evaluate`.
 
         Returns
         -------
@@ -280,7 +282,7 @@ class SpanObjective(Searched):
         """
         chosen = self.metrics if metric is None else as_metrics(metric, weighted=self._weighted)
         check_differentiable(chosen[0], self.loo_method, eta)
-        trial = self._tried(params, rows, certify=False, starts=starts)
+        trial = self._evaluated(params, rows, certify=False, starts=starts)
         return loss_and_gradient(trial, chosen[0], self._kernels, self.weighting, eta)
 
     def solution(self, params: Params) -> DualSolution | PairwiseSolution:
@@ -394,7 +396,7 @@ class SpanObjective(Searched):
         values, costs = self.kernel.values(params), self._costs(self.data, params)
         return fitted_svc(self.data, self.kernel, values, costs, self.max_iter)
 
-    def _tried(
+    def _evaluated(
         self,
         params: Params,
         rows: int | None,
@@ -405,7 +407,8 @@ class SpanObjective(Searched):
         starts: Starts | None = None,
     ) -> Trial:
         """Return an evaluation together with its fit; see `evaluate`."""
-        start, params = time.perf_counter(), checked_params(self.space, params)
+        start = time.perf_counter()
+        params = checked_params(self.space, params)
         chosen, data, weight = chosen_rows(self.data, rows), self.data, self.metric_weight
         if chosen is not None:
             data, weight = data.take(chosen), weight[chosen]
@@ -418,23 +421,8 @@ class SpanObjective(Searched):
                 complete=self._needs_values if complete is None else complete,
                 certify=certify,
             )
-        losses, row_losses = judged_by(self.metrics, data.y, loo.decision_values, weight)
-        evaluation = Evaluation(
-            loss=losses[self.metrics[0].name],
-            losses=losses,
-            loo=loo,
-            params=params,
-            n_rows=len(data),
-            n_support=solution.n_support,
-            n_in_bound=solution.n_in_bound,
-            converged=solution.converged,
-            solver=solution.solver,
-            seconds=time.perf_counter() - start,
-            metric_weight=weight,
-            metric=self.metrics[0],
-            row_losses=row_losses,
-        )
-        if all(option is None for option in (chosen, starts, complete, loo_method)):
+        evaluation = Evaluation.of(params, solution, loo, self.metrics, weight, start)
+        if chosen is None and starts is None and complete is None and loo_method is None:
             self.kept_rows.keep(evaluation)
         evaluation.log()
         return Trial(evaluation, solution, K, data, chosen)
