@@ -1,5 +1,6 @@
 """What a search asks an objective before its first trial: grids, starts, budgets, memory."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,11 @@ class Searched(InWords):
     """An objective that can say where and on how many rows it may be evaluated."""
 
     _kernels: KernelCache
+
+    @functools.cached_property
+    def _kernel_starts(self) -> list[dict[str, Any]]:
+        """Hyperparameters of the kernel to begin with, which depend on distances of the rows."""
+        return list(self.kernel.starts(self.data.X))
 
     def grid(self, points: int | Mapping[str, int]) -> dict[str, list[Any]]:
         """Return a grid, which is a list of values for every name in `space`.
@@ -55,9 +61,9 @@ class Searched(InWords):
         >>> objective.defaults()
         [{'C_0': 1.0, 'C_1': 1.0}]
         """
-        kernels = self.kernel.starts(self.data.X)
         weightings = starts_of(self.weighting, self.data)
-        return started(self.space, [{**k, **w} for k in kernels for w in weightings])
+        points = [{**k, **w} for k in self._kernel_starts for w in weightings]
+        return started(self.space, points)
 
     @property
     def alike(self) -> tuple[str, ...]:
@@ -75,7 +81,7 @@ class Searched(InWords):
         They are those of which the weighting and the kernel have a first guess. A search by
         gradients first looks for the scale of all costs together, and of all widths together.
         """
-        guesses = starts_of(self.weighting, self.data)[-1], self.kernel.starts(self.data.X)[-1]
+        guesses = starts_of(self.weighting, self.data)[-1], self._kernel_starts[-1]
         costs, widths = (
             tuple(name for name in guess if is_logarithmic(self.space.get(name)))
             for guess in guesses
@@ -90,7 +96,7 @@ class Searched(InWords):
         of rows are small, for instance because they add up to 1, the costs are raised until they
         are 1 in the mean; large weights lower them.
         """
-        widths = self.kernel.starts(self.data.X)[-1]
+        widths = self._kernel_starts[-1]
         guesses = [{**widths, **costs} for costs in starts_of(self.weighting, self.data)]
         return [self._with_usual_costs(params) for params in started(self.space, guesses)]
 
