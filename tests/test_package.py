@@ -140,6 +140,8 @@ LAYOUT = {
         "steps",
         "watched",
         "adam",
+        "alignment",
+        "exploration",
         "bfgs",
         "descent",
     ],

@@ -168,5 +168,6 @@ def test_options_of_other_searches(options, message, capsys):
 
 def test_costs_are_refined(capsys):
     """A kernel without hyperparameters has costs, whose gradient is followed."""
-    result = tuned(*TUNE, "--kernel", "linear", "--trials", 3, "--refine", capsys=capsys)
+    options = ("--kernel", "linear", "--trials", 3, "--seed", 0, "--refine")
+    result = tuned(*TUNE, *options, capsys=capsys)
     assert result["refinement"]["evaluations"] == 30

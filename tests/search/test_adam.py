@@ -31,6 +31,7 @@ def by_hand(point, gradients, steps, lower, upper, shared=()):
 @pytest.mark.parametrize("alike", [(), (0, 2), (1, 2, 3)])
 @pytest.mark.parametrize("seed", range(5))
 def test_steps_are_those_of_the_published_update(alike, seed):
+    """Steps are those of Adam in plain loops, where coordinates that are alike share a scale."""
     rng = np.random.default_rng(seed)
     gradients = rng.normal(size=(12, 4)) * 10.0 ** rng.uniform(-3, 3, size=4)
     start, lower, upper = rng.normal(size=4), np.full(4, -1.5), np.full(4, 1.5)
@@ -44,7 +45,7 @@ def test_steps_are_those_of_the_published_update(alike, seed):
 
 
 def test_first_step_has_the_same_length_in_every_coordinate():
-    """However steep the slopes are, with the sign that lowers the value."""
+    """The first step goes downhill by the same length along every slope, however steep it is."""
     gradient = np.array([1e-3, -1e6, 5.0, 0.0])
     moved = Descent.at(np.zeros(4)).moved(gradient, 50, np.full(4, -9.0), np.full(4, 9.0))
     np.testing.assert_allclose(moved.point[:3], [-0.2001, 0.2001, -0.2001], rtol=2e-3)
@@ -52,6 +53,7 @@ def test_first_step_has_the_same_length_in_every_coordinate():
 
 
 def test_of_coordinates_that_are_alike_the_steepest_moves_most():
+    """Of coordinates that are alike, the steepest makes a full step, and flatter ones less."""
     gradient = np.array([1.0, 0.01, 0.01])
     moved = Descent.at(np.zeros(3), [0, 1]).moved(gradient, 50, np.full(3, -9.0), np.full(3, 9.0))
     steepest, flat, alone = np.abs(moved.point)
@@ -60,6 +62,7 @@ def test_of_coordinates_that_are_alike_the_steepest_moves_most():
 
 
 def test_no_step_leaves_the_box():
+    """No step leaves the box, and coordinates that are pushed outwards end at its sides."""
     descent = Descent.at(np.array([0.95, -0.95]))
     lower, upper = np.full(2, -1.0), np.full(2, 1.0)
     for _ in range(20):
@@ -79,6 +82,7 @@ def test_it_passes_over_jumps():
 
 
 def test_another_point_keeps_the_means():
+    """A descent that goes on from another point keeps its means and its number of steps."""
     descent = Descent.at(np.zeros(2), [0, 1])
     moved = descent.moved(np.ones(2), 5, np.full(2, -1.0), np.full(2, 1.0))
     other = moved.at_point(np.full(2, 0.5))

@@ -28,6 +28,7 @@ def by_definition(K, codes):
 @pytest.mark.parametrize("classes", [2, 3, 5])
 @pytest.mark.parametrize("seed", range(3))
 def test_it_is_the_cosine_of_centred_matrices(classes, seed):
+    """The alignment is the cosine between the centred matrices of the kernel and the classes."""
     X, codes = rows(seed, classes=classes)
     widths = np.random.default_rng(seed).uniform(0.1, 2.0, size=4)
     K = np.exp(-(((X[:, None] - X) ** 2) * widths).sum(axis=2))
@@ -38,6 +39,7 @@ def test_it_is_the_cosine_of_centred_matrices(classes, seed):
 @pytest.mark.parametrize("kernel", [ARD(), RBF(), ARD(groups=[[0, 2]])])
 @pytest.mark.parametrize("as_sparse", [False, True])
 def test_derivatives_agree_with_central_differences(kernel, as_sparse):
+    """Derivatives of the alignment agree with central differences, for dense and sparse rows."""
     X, codes = rows(1)
     X = sparse.csr_array(X) if as_sparse else X
     kernel = kernel.bind(X)
@@ -59,10 +61,12 @@ def test_derivatives_agree_with_central_differences(kernel, as_sparse):
     ],
 )
 def test_nothing_is_aligned_where_rows_or_labels_are_all_the_same(X, codes):
+    """The alignment is 0 and has no derivatives where all rows or all labels are the same."""
     assert Alignment.of(RBF(gamma=1.0), X, codes).at({}) == (0.0, {})
 
 
 def test_many_rows_are_drawn_once_and_for_all():
+    """Of more than 500 rows, the alignment uses 500, which are the same in every call."""
     X, codes = rows(0, count=900)
     first, second = (Alignment.of(Linear(), X, codes) for _ in range(2))
     assert len(first.classes) == 500
@@ -79,7 +83,7 @@ def noisy_square(count=200, noise=20, seed=0):
 
 @pytest.mark.parametrize("strength", [0.0, 0.3])
 def test_features_that_matter_get_the_largest_widths(strength):
-    """Either of the two says nothing of the class alone."""
+    """Features that say nothing of the class alone, but do so together, get the largest widths."""
     X, y = noisy_square()
     objective = SpanObjective(X, y, kernel=ARD(), metric="smooth_error")
     start = objective.centres()[0]
@@ -98,6 +102,7 @@ def test_features_that_matter_get_the_largest_widths(strength):
 
 
 def test_a_strong_penalty_keeps_widths_equal():
+    """With a strong penalty, widths that are aligned with the labels stay equal."""
     X, y = noisy_square(60, 3)
     objective = SpanObjective(X, y, kernel=ARD(), metric="smooth_error")
     coordinates = Coordinates.of(objective.space, objective.centres()[0])
@@ -109,6 +114,7 @@ def test_a_strong_penalty_keeps_widths_equal():
 
 
 def test_other_kernels_have_an_alignment_as_well():
+    """The alignment of a polynomial kernel is the cosine of centred matrices as well."""
     X, codes = rows(2)
     kernel = Polynomial(degree=2, gamma=0.5, coef0=1.0)
     K = (0.5 * X @ X.T + 1.0) ** 2

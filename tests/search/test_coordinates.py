@@ -19,6 +19,7 @@ START = {"C": 7.0, "degree": 3, "shift": 0.5, "kind": "b", "rate": 0.5}
 
 
 def test_real_numbers_move_and_all_others_are_held():
+    """Real numbers are coordinates within their ranges, and all other values are held."""
     coordinates = Coordinates.of(SPACE, START)
     assert coordinates.names == ("C", "shift")
     assert coordinates.is_log.tolist() == [True, False]
@@ -28,6 +29,7 @@ def test_real_numbers_move_and_all_others_are_held():
 
 
 def test_params_are_those_of_the_point_in_the_order_of_the_space():
+    """A point gives back all hyperparameters, held ones too, in the order of the space."""
     coordinates = Coordinates.of(SPACE, START)
     params = coordinates.params(coordinates.point(START))
     assert list(params) == list(SPACE)
@@ -37,12 +39,14 @@ def test_params_are_those_of_the_point_in_the_order_of_the_space():
 
 @pytest.mark.parametrize("ends", [(1e-9, 1e9), (0.1, 1000.0), (3e-300, 7e300), (1 / 3, 2 / 3)])
 def test_rounding_does_not_leave_the_range(ends):
+    """At the sides of the box, rounding does not move a hyperparameter out of its range."""
     coordinates = Coordinates.of({"C": Float(*ends, log=True)}, {"C": ends[0]})
     for side in (coordinates.lower, coordinates.upper):
         assert ends[0] <= coordinates.params(side)["C"] <= ends[1]
 
 
 def test_gradient_is_that_by_the_logarithm():
+    """The gradient by the coordinates, such as logarithms, agrees with central differences."""
     coordinates = Coordinates.of(SPACE, START)
 
     def function(params):
@@ -62,6 +66,7 @@ def test_gradient_is_that_by_the_logarithm():
 
 
 def test_places_of_names():
+    """Positions follow the order of the names, and names that are no coordinates are left out."""
     coordinates = Coordinates.of(SPACE, START)
     assert coordinates.places(["shift", "degree", "C", "unknown"]) == [1, 0]
 
@@ -71,16 +76,19 @@ def test_places_of_names():
     [("C", 0.05), ("C", 2000.0), ("shift", math.nan), ("degree", 6), ("kind", "c"), ("rate", 0.3)],
 )
 def test_a_start_outside_of_its_range_is_refused(name, value):
+    """A value of a start outside its range is refused, and the error names the hyperparameter."""
     with pytest.raises((TypeError, ValueError), match=name):
         Coordinates.of(SPACE, {**START, name: value})
 
 
 def test_a_start_that_is_no_number_is_refused():
+    """A text in place of a real number is refused, and the error names the hyperparameter."""
     with pytest.raises((TypeError, ValueError), match="C"):
         Coordinates.of(SPACE, {**START, "C": "high"})
 
 
 def test_a_start_with_other_names_is_refused():
+    """A start with an unknown name, or without one of the names of the space, is refused."""
     with pytest.raises(ValueError, match="gamma"):
         Coordinates.of(SPACE, {**START, "gamma": 1.0})
     with pytest.raises(ValueError, match="shift"):
@@ -88,6 +96,7 @@ def test_a_start_with_other_names_is_refused():
 
 
 def test_a_space_without_real_numbers_has_no_coordinates():
+    """A space without real numbers has no coordinates, and keeps the values of its start."""
     coordinates = Coordinates.of({"degree": Int(1, 5)}, {"degree": 2})
     assert coordinates.names == ()
     assert coordinates.params(coordinates.point({"degree": 2})) == {"degree": 2}

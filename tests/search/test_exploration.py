@@ -46,6 +46,7 @@ def objective_of(kernel, weighting=None, count=40):
 @pytest.mark.parametrize("kernel", [ARD(), RBF(), Linear()])
 @pytest.mark.parametrize("weighting", [UniformCost(), ClassCosts()])
 def test_it_finds_the_scale_of_costs_and_widths(kernel, weighting):
+    """A walk finds the best scale of costs and widths, and sorts its points by their values."""
     objective = objective_of(kernel, weighting)
     centre = Coordinates.of(objective.space, objective.centres()[0]).point(objective.centres()[0])
     bowl = Bowl(objective, 0, 0)
@@ -61,6 +62,7 @@ def test_it_finds_the_scale_of_costs_and_widths(kernel, weighting):
 
 @pytest.mark.parametrize("most", [1, 2, 5, 9])
 def test_it_makes_at_most_so_many_evaluations_and_none_twice(most):
+    """A walk makes no more evaluations than it is allowed, and returns to no point."""
     objective = objective_of(ARD())
     bowl = Bowl(objective, 5.0, -3.0)
     visits = walk_over_scales(bowl, objective, bowl.coordinates, most)
@@ -69,6 +71,7 @@ def test_it_makes_at_most_so_many_evaluations_and_none_twice(most):
 
 
 def test_it_begins_at_twice_the_default_costs():
+    """A walk begins at the centre of the objective, but with twice the default costs."""
     objective = objective_of(ARD(), UniformCost())
     bowl = Bowl(objective, 5.0, -3.0)
     walk_over_scales(bowl, objective, bowl.coordinates, 1)
@@ -77,6 +80,7 @@ def test_it_begins_at_twice_the_default_costs():
 
 
 def test_widths_stay_equal():
+    """All widths are equal at every point of a walk over scales."""
     objective = objective_of(ARD())
     bowl = Bowl(objective, 5.0, -3.0)
     walk_over_scales(bowl, objective, bowl.coordinates, 9)
@@ -85,6 +89,7 @@ def test_widths_stay_equal():
 
 
 def test_costs_that_balance_the_classes_are_tried_as_well():
+    """A walk tries both equal costs of the classes and costs that balance them."""
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [50, 10])
     X = rng.normal(size=(60, 2)) + y[:, None]
@@ -97,6 +102,7 @@ def test_costs_that_balance_the_classes_are_tried_as_well():
 
 
 def test_points_without_a_gradient_come_last():
+    """A walk returns points without a gradient after all points that have one."""
     objective = objective_of(RBF(), UniformCost())
     bowl = Bowl(objective, 1.0, 1.0)
     edge = bowl.coordinates.point(objective.centres()[0])[bowl.places[0]][0] + STEP
@@ -108,7 +114,7 @@ def test_points_without_a_gradient_come_last():
 
 
 def test_costs_are_raised_until_there_is_a_gradient():
-    """Also where the value rises on the way, or does not change at all."""
+    """A walk raises costs until there is a gradient, even where the value rises on the way."""
     objective = objective_of(RBF(), UniformCost())
     bowl = Bowl(objective, -9.0, 0.0)
     edge = math.log(2 * 4**3) - 0.1
@@ -120,6 +126,7 @@ def test_costs_are_raised_until_there_is_a_gradient():
 
 
 def test_it_stays_in_the_box():
+    """A walk evaluates no point outside the box, even where lower values lie beyond it."""
     objective = objective_of(
         ARD(gamma=Float(0.5, 1.0, log=True)), UniformCost(Float(0.5, 3.0, log=True))
     )
@@ -130,6 +137,7 @@ def test_it_stays_in_the_box():
 
 
 def test_aligned_widths_are_kept_up_to_a_factor():
+    """Aligned widths keep their ratios on a walk, and features that matter have the largest."""
     objective = objective_of(ARD(), count=80)
     bowl = Bowl(objective, 5.0, -3.0)
     spread = spread_of(objective, bowl.coordinates, 0.3)
@@ -142,6 +150,7 @@ def test_aligned_widths_are_kept_up_to_a_factor():
 
 
 def test_without_evaluations_nothing_is_computed():
+    """A walk that may make no evaluation returns no point and calls no function."""
     objective = objective_of(ARD())
     bowl = Bowl(objective, 0.0, 0.0)
     spread = spread_of(objective, bowl.coordinates, 0.3)
@@ -150,7 +159,8 @@ def test_without_evaluations_nothing_is_computed():
 
 
 @pytest.mark.parametrize("evaluations", [1, 2, 5, 10, 30, 60, 200])
-def test_most_evaluations_are_left_for_the_descent(evaluations):
+def test_walks_take_a_limited_share_of_the_evaluations(evaluations):
+    """Walks take a limited share of the evaluations, and no second walk is made without widths."""
     plan = Exploration.of(evaluations, has_widths=True)
     assert 1 <= plan.equal <= max(4, 0.16 * evaluations)
     assert plan.total <= 1 + 0.62 * evaluations

@@ -12,6 +12,7 @@ from tests.problems import two_moons
 
 @pytest.mark.parametrize("seed", range(8))
 def test_gradient_agrees_with_central_differences(seed):
+    """The gradient of the penalty agrees with central differences, and its parts add up to 0."""
     rng = np.random.default_rng(seed)
     spread = Spread([0, 2, 3, 5], float(rng.uniform(0.01, 2)))
     point, step = rng.normal(scale=10.0 ** rng.uniform(-3, 1), size=6), 1e-6
@@ -25,6 +26,7 @@ def test_gradient_agrees_with_central_differences(seed):
 
 
 def test_equal_widths_cost_nothing():
+    """The penalty on equal widths is 0, and so is its gradient."""
     value, gradient = Spread([0, 1, 2], 1.0).at(np.full(3, -4.0))
     assert value == 0
     assert not gradient.any()
@@ -32,12 +34,13 @@ def test_equal_widths_cost_nothing():
 
 @pytest.mark.parametrize("spread", [Spread([], 1.0), Spread([0, 1], 0.0)])
 def test_without_places_or_strength_there_is_none(spread):
+    """Without widths to compare, or without strength, the penalty and its gradient are 0."""
     value, gradient = spread.at(np.array([1.0, 5.0]))
     assert (value, gradient.tolist()) == (0.0, [0.0, 0.0])
 
 
 def test_a_width_ten_times_as_large_costs_what_the_pages_say():
-    """About 1.8 rows among many widths, for strength 1, and 3.9 for a factor of 1,000."""
+    """Among many widths, one ten times as large costs 1.8 rows, and 1,000 times as large 3.9."""
     for factor, rows in ((10, 1.8), (1000, 3.9)):
         z = np.zeros(10_000)
         z[0] = math.log(factor)
@@ -45,6 +48,7 @@ def test_a_width_ten_times_as_large_costs_what_the_pages_say():
 
 
 def test_it_is_divided_by_the_rows_of_an_evaluation():
+    """The strength of the penalty is divided by the number of rows of an evaluation."""
     X, y = two_moons(40)
     objective = SpanObjective(X, y, kernel=ARD(), metric="smooth_error")
     coordinates = Coordinates.of(objective.space, objective.defaults()[0])
@@ -55,6 +59,7 @@ def test_it_is_divided_by_the_rows_of_an_evaluation():
 
 
 def test_one_width_for_all_features_has_no_penalty():
+    """A kernel with one width for all features has nothing to penalise."""
     X, y = two_moons(40)
     objective = SpanObjective(X, y, metric="smooth_error")
     coordinates = Coordinates.of(objective.space, objective.defaults()[0])
@@ -70,5 +75,6 @@ def test_widths_on_a_linear_scale_have_no_penalty():
 
 
 def test_an_objective_of_ones_own_has_no_penalty():
+    """An objective that does not say which hyperparameters are alike has no penalty."""
     coordinates = Coordinates.of({"C": Float(1.0, 2.0, log=True)}, {"C": 1.0})
     assert spread_of(object(), coordinates, 1.0).at(np.array([0.3]))[0] == 0

@@ -14,6 +14,7 @@ from span_hpo.integrations.optuna import (
     search,
 )
 from span_hpo.integrations.optuna.descents import Descents, Pace
+from span_hpo.search import DEFAULT_PENALTY
 from tests.integrations.optuna.worker import (
     descend_alone,
     descend_together,
@@ -60,7 +61,7 @@ def check_points(study, n_steps):
         if "descent" in trial.user_attrs and trial.state == TrialState.COMPLETE:
             label = trial.user_attrs["descent"]
             earlier = [study.trials[label["start"]], *steps.get(label["start"], [])]
-            wanted = Descents(earlier, Pace(n_steps, 1.0)).standing(label["start"]).step
+            wanted = Descents(earlier, Pace(n_steps, DEFAULT_PENALTY)).standing(label["start"]).step
             assert (wanted.number, wanted.params) == (label["step"], trial.params)
             steps.setdefault(label["start"], []).append(trial)
 

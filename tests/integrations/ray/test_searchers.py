@@ -7,6 +7,7 @@ import pytest
 from span_hpo import ARD, RBF, Choice, SpanObjective, UniformCost
 from span_hpo.integrations import optuna as optuna_adapter
 from span_hpo.integrations.optuna.descents import Descents, Pace
+from span_hpo.search import DEFAULT_PENALTY
 from tests.integrations.ray.parts import FailsFrom, moons
 from tests.problems import two_moons
 
@@ -65,7 +66,7 @@ def test_steps_along_gradients(cluster, tmp_path):
         assert trial.value == pytest.approx(objective(trial.params), abs=1e-6)
         label = trial.user_attrs["descent"]
         earlier = [trials[label["start"]], *taken.setdefault(label["start"], [])]
-        wanted = Descents(earlier, Pace(6, 1.0)).standing(label["start"]).step
+        wanted = Descents(earlier, Pace(6, DEFAULT_PENALTY)).standing(label["start"]).step
         assert (wanted.number, wanted.params) == (label["step"], trial.params)
         taken[label["start"]].append(trial)
         own = objective.value_and_gradient(trial.params).gradient
