@@ -29,7 +29,7 @@ from benchmarks.harness.timing import Stopwatch, import_once
 from benchmarks.papers import published
 from span_hpo import RBF, Float, RadiusMargin, UniformCost
 from span_hpo.runtime import FloatArray
-from span_hpo.search.bfgs import projected_bfgs
+from span_hpo.search import projected_bfgs
 
 SIDE = 10.0  # ln C and ln sigma^2 are searched in [-10, 10]
 PART = 4_000  # training rows that are drawn of ijcnn1

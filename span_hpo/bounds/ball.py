@@ -98,6 +98,8 @@ def enclosing_ball(K: Any) -> EnclosingBall:
     """Return the smallest ball around the rows of a kernel matrix.
 
     The radius and the weights have double precision, apart from the rounding of the kernel matrix.
+    Where this rounding makes distances inconsistent, they may have LIBSVM's tolerance only, a
+    relative 1e-6.
 
     Parameters
     ----------

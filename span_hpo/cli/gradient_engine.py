@@ -7,7 +7,7 @@ from span_hpo.cli.options import SearchSettings
 from span_hpo.estimators import GradientSearch, searched_by_gradients
 from span_hpo.objective import SpanObjective
 from span_hpo.runtime import ArgumentError
-from span_hpo.selection import MOST_CANDIDATES, HonestEstimate
+from span_hpo.selection import HonestEstimate
 
 
 @dataclass
@@ -53,7 +53,7 @@ class GradientEngine:
             timeout=self.settings.timeout,
             progress_bar=self.progress_bar,
         )
-        return points[:MOST_CANDIDATES]
+        return points
 
     def finished(self) -> int:
         """Return the number of evaluations."""

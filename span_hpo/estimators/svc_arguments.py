@@ -104,7 +104,7 @@ class SVCArguments:
             rows without weight count as well, as they do in ``SVC``.
         """
         if isinstance(self.kernel, Kernel):
-            return self.kernel.bind(X) if isinstance(self.kernel, ARD) else self.kernel
+            return self.kernel.bind(X)
         if callable(self.kernel):
             return FunctionKernel(self.kernel)
         if self.kernel == "linear":

@@ -2,6 +2,7 @@
 
 from span_hpo.search.adam import Descent
 from span_hpo.search.alignment import Alignment, aligned_point
+from span_hpo.search.bfgs import projected_bfgs
 from span_hpo.search.budgets import DEFAULT_BUDGETS, budgets_to_all_rows, default_budgets
 from span_hpo.search.coordinates import Coordinates
 from span_hpo.search.descent import DEFAULT_PENALTY, minimize
@@ -59,6 +60,7 @@ __all__ = [
     "minimize",
     "option_labels",
     "penalty_at",
+    "projected_bfgs",
     "read_params",
     "shortened",
     "spread_of",

@@ -57,7 +57,7 @@ class Visit(NamedTuple):
     point
         The point, shape (d,).
     steps_up
-        By how many steps the costs are higher than at the begin of the walk.
+        By how many steps the costs are higher than at the beginning of the walk.
     """
 
     has_none: bool
