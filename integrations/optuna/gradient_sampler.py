@@ -29,9 +29,10 @@ class GradientSampler(DelegatingSampler):
     """Sampler that draws points, and then follows gradients from the best of them.
 
     After `n_startup` finished trials of a global sampler, `n_steps` trials follow a descent by Adam
-    from the best of them: the steps of `span_hpo.minimize`. The sampler then draws again, and so
-    on. With one width for each feature, gradients find in dozens of trials what no global sampler
-    finds in hundreds.
+    from the best of them. The sampler then draws again, and so on. Unlike `span_hpo.minimize`, it
+    makes no walk over scales before a descent, returns to the best point of a descent that gets no
+    lower, and does not compare the result with equal widths. With one width for each feature,
+    gradients usually find in dozens of trials better models than TPE in 150.
 
     The trials of an `OptunaObjective` bring their gradients. The objective computes them only in
     trials of a descent, which use all rows at once and are never stopped by its pruner. For an

@@ -1,7 +1,8 @@
 """Derivatives of radius-margin values with respect to costs and kernel values.
 
-The factors of these values are optimal values of programs. By Danskin's theorem, the derivative of
-an optimal value is the partial derivative of the function at the optimum:
+These values are products of two factors, which are optimal values of programs, or such a value plus
+a term in the costs. By Danskin's theorem, the derivative of an optimal value is the partial
+derivative of the function at the optimum:
 
 ===============================================  ==================  ===============================
 factor                                           by ``K_ij``         by ``C_i``
@@ -15,7 +16,11 @@ factor                                           by ``K_ij``         by ``C_i``
                                                  y_j alpha_j``
 ===============================================  ==================  ===============================
 
-Each is valid if the optimum is unique, or if all optimal points give the same number:
+The first factor of `smooth_radius_margin` is ``R^2 + penalty / l sum_i 1 / C_i`` over the l rows of
+positive cost, so that ``- penalty / (l C_i^2)`` is added to the derivative of ``R^2`` by ``C_i``.
+
+Each derivative in the table is valid if the optimum is unique, or if all optimal points give the
+same number:
 
 - The slacks ``xi`` are unique if the offset is. Where it is not, no row is in-bound, and every
   offset of an interval is optimal. The derivative in a direction is then the least one over these

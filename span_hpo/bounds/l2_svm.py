@@ -7,9 +7,10 @@ margin. Its kernel matrix is ``K + diag(1 / C_i)``, and its weight vector ``w~``
 
 The bounds are those of Chung, Kao, Sun, Wang and Lin, "Radius margin bounds for support vector
 machines with the RBF kernel", 2003, with a cost per row. As there, they are numbers of rows rather
-than shares, and without the factor 4 that makes them bounds of the number of leave-one-out errors.
-They judge the L2-SVM that they belong to, not an SVM whose slacks are not squared. A row with cost
-0 takes no part in the fit, and neither in the radius nor in a sum.
+than shares, and without the factor 4 that makes two of them bounds of the number of leave-one-out
+errors: `l2_radius_margin`, and `l2_distance_bound` if all costs are equal. They judge the L2-SVM
+that they belong to, not an SVM whose slacks are not squared. A row with cost 0 takes no part in the
+fit, and neither in the radius nor in a sum.
 """
 
 from dataclasses import dataclass
@@ -216,7 +217,9 @@ def l2_slack_bound(solution: L2Solution, *, ball: EnclosingBall | None = None) -
 
     With one cost, this is ``(R^2 + 0.25 / C) |w~|^2`` (eq. 2.7 of the paper), a quarter of
     ``D^2 sum_i alpha_i + sum_i xi_i``; see `diameter_slack_bound`. It is the least of the three
-    bounds of the L2-SVM and has the worst minima, often where the kernel is constant.
+    values of the L2-SVM and has the worst minima, often where the kernel is constant. Even four
+    times as much can be less than the number of leave-one-out errors: with a constant kernel and
+    one cost, that is ``4 l1 l2 / l`` for classes of l1 and l2 of l rows.
 
     Parameters
     ----------
