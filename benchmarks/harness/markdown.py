@@ -12,6 +12,13 @@ def markdown_table(columns: list[str], lines: list[list[str]]) -> str:
     return "\n".join([*head, *(f"| {' | '.join(line)} |" for line in lines)]) + "\n"
 
 
+def least_in_bold(values: Iterable[float]) -> list[str]:
+    """Return numbers with four decimals, those that look like the least one in bold."""
+    cells = [f"{value:.4f}" for value in values]
+    least = min(cells, key=float)
+    return [f"**{cell}**" if cell == least else cell for cell in cells]
+
+
 def median_and_worst(rows: Iterable[dict[str, str]], column: str) -> str:
     """Return the median of a column, and its largest value in brackets."""
     values = [float(row[column]) for row in rows]

@@ -41,7 +41,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_sp
 from sklearn.svm import SVC
 
 from benchmarks.harness.data import file_arrays, load
-from benchmarks.harness.markdown import markdown_table, mean_of
+from benchmarks.harness.markdown import least_in_bold, markdown_table, mean_of
 from benchmarks.harness.runner import Benchmark, Options, ResultFile, combinations, rows_with
 from benchmarks.harness.timing import import_once
 from span_hpo import ARD, SpanObjective, UniformCost, minimize
@@ -274,9 +274,7 @@ def table() -> str:
         own = rows_with(rows, dataset=name)
         errors = [mean_of(own, "test_error", method=method) for method in METHODS]
         means.append(errors)
-        least = f"{min(errors):.4f}"
-        cells = [f"{error:.4f}" for error in errors]
-        cells = [f"**{cell}**" if cell == least else cell for cell in cells]
+        cells = least_in_bold(errors)
         splits = len({row["split"] for row in own})
         lines.append([name, own[0]["n_train"], own[0]["n_features"], str(splits), *cells])
     overall = [f"{mean(errors):.4f}" for errors in zip(*means, strict=True)]

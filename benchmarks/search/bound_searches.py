@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.markdown import markdown_table, mean_of
+from benchmarks.harness.markdown import least_in_bold, markdown_table, mean_of
 from benchmarks.harness.runner import Benchmark, Options, rows_with
 from benchmarks.harness.timing import import_once
 from benchmarks.search import ard
@@ -98,9 +98,7 @@ def table() -> str:
         own = rows_with(rows, dataset=name)
         errors = [mean_of(own, "test_error", method=method) for method in METHODS]
         means.append(errors)
-        least = f"{min(errors):.4f}"
-        cells = [f"{error:.4f}" for error in errors]
-        cells = [f"**{cell}**" if cell == least else cell for cell in cells]
+        cells = least_in_bold(errors)
         lines.append([name, own[0]["n_train"], own[0]["n_features"], *cells])
     overall = [f"{mean(errors):.4f}" for errors in zip(*means, strict=True)]
     counts = [f"{mean_of(rows, 'evaluations', method=method):.0f}" for method in METHODS]
