@@ -35,6 +35,12 @@ RELATIVE_WIDTHS_OF_FEATURES = Float(1e-4, 1e3, log=True)
 class _Groups(dict[str, tuple[int, ...]]):
     """The columns of each group by the name of its hyperparameter, for rows that are known."""
 
+    @functools.cached_property
+    def order(self) -> tuple[IndexArray, IndexArray]:
+        """The columns of all groups one after the other, and the size of each group."""
+        columns = np.fromiter(itertools.chain.from_iterable(self.values()), dtype=np.intp)
+        return columns, np.fromiter(map(len, self.values()), dtype=np.intp)
+
 
 @dataclass(frozen=True)
 class ARD(Kernel):
@@ -176,7 +182,7 @@ class ARD(Kernel):
     def widths(self, values: Mapping[str, Any]) -> FloatArray:
         """Return the gamma of each column, shape (d,), from the values of all hyperparameters."""
         groups = self._bound_groups()
-        columns, sizes = _order_of(groups)
+        columns, sizes = groups.order
         widths = np.empty(len(columns))
         widths[columns] = np.repeat([float(values[name]) for name in groups], sizes)
         return widths
@@ -199,7 +205,7 @@ class ARD(Kernel):
 
         of_columns = weighted_squared_differences(X, weighted())
         groups = self._bound_groups()
-        columns, sizes = _order_of(groups)
+        columns, sizes = groups.order
         sums = np.add.reduceat(of_columns[columns], np.cumsum(sizes) - sizes)
         return dict(zip(groups, (-sums).tolist(), strict=True))
 
@@ -288,12 +294,6 @@ class ARD(Kernel):
             if as_dimension(setting) is None:
                 self.check(name, setting)
         return settings
-
-
-def _order_of(groups: Mapping[str, tuple[int, ...]]) -> tuple[IndexArray, IndexArray]:
-    """Return the columns of all groups one after the other, and the size of each group."""
-    columns = np.fromiter(itertools.chain.from_iterable(groups.values()), dtype=np.intp)
-    return columns, np.fromiter(map(len, groups.values()), dtype=np.intp)
 
 
 def ard_kernel(X: Any, Z: Any, widths: Sequence[float]) -> FloatArray:

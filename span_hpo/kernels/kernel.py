@@ -6,6 +6,7 @@ statistic to the kernel matrix, and is repeated only when a kernel parameter cha
 trial cheaper than a fit on the features.
 """
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -89,6 +90,10 @@ class Kernel(ABC):
     @property
     def space(self) -> Space:
         """The hyperparameters that are searched."""
+        return dict(self._searched)
+
+    @functools.cached_property
+    def _searched(self) -> Space:
         return searched(self._hyperparameters())
 
     @property

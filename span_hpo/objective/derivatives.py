@@ -222,8 +222,9 @@ def equal_by_zeros(
     support
         Indices of the support vectors.
     """
-    zeros = [name for name, part in kernel.space.items() if isinstance(part, Float)]
-    zeros = [name for name in zeros if params[name] == 0]
+    zeros = [
+        name for name, part in kernel.space.items() if params[name] == 0 and isinstance(part, Float)
+    ]
     if not zeros or not len(support):
         return ""
     first = first_equal_rows(K, support, K.block(support, support))
