@@ -96,6 +96,10 @@ class Kernel(ABC):
     def _searched(self) -> Space:
         return searched(self._hyperparameters())
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Copies and hashes of a kernel do not depend on what has been asked of it.
+        return {name: value for name, value in vars(self).items() if name != "_searched"}
+
     @property
     def alike(self) -> tuple[str, ...]:
         """Names of the hyperparameters that have one meaning, such as widths of features."""

@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -8,6 +11,15 @@ from span_hpo.kernels import Kernel
 from span_hpo.kernels.cache import KernelCache
 
 X = np.random.default_rng(0).normal(size=(40, 5))
+
+
+def test_a_kernel_does_not_change_when_it_is_used():
+    """Its pickled form is the same before and after its space is asked for."""
+    kernel = RBF()
+    before = pickle.dumps(kernel)
+    assert list(kernel.space) == []
+    assert pickle.dumps(kernel) == before
+    assert copy.copy(kernel) == kernel == pickle.loads(before)
 
 
 @pytest.mark.parametrize(
