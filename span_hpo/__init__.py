@@ -34,7 +34,10 @@ from span_hpo.solver import DualSolution, Problem, solve
 from span_hpo.space import Choice, Float, Int
 from span_hpo.weighting import (
     ClassCosts,
+    GroupCosts,
     ImbalanceCost,
+    KnotScore,
+    LabelConfidence,
     PowerScore,
     SigmoidScore,
     UniformCost,
@@ -62,8 +65,11 @@ __all__ = [
     "Evaluation",
     "Float",
     "FunctionKernel",
+    "GroupCosts",
     "ImbalanceCost",
     "Int",
+    "KnotScore",
+    "LabelConfidence",
     "Laplacian",
     "LeakWarning",
     "LeaveOneOut",

@@ -1,6 +1,7 @@
 """Check rows, labels, scores and groups from users once, and hold them in one form."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from span_hpo.runtime import Array, FloatArray, IndexArray, read_only
+from span_hpo.runtime import ArgumentError, Array, FloatArray, IndexArray, read_only
 
 ONLY_SCORE = "score"  # name of the scores if they are given as a single array
 
@@ -91,6 +92,18 @@ class Dataset:
             )
         wanted = "one score per row" if name is None else f"a score called {name!r}"
         raise ValueError(f"`scores` must hold {wanted} for this weighting, got {known}.")
+
+    @cached_property
+    def grouped(self) -> tuple[tuple[Any, ...], IndexArray]:
+        """The different groups, sorted if they can be, and the number of the group of each row."""
+        if self.groups is None:
+            raise ArgumentError("groups", "must hold one group for each row, got none.")
+        values = self.groups.tolist()
+        names = list(dict.fromkeys(values))
+        with suppress(TypeError):  # names of several types keep the order of the rows
+            names.sort()
+        places = {name: place for place, name in enumerate(names)}
+        return tuple(names), np.array([places[value] for value in values], dtype=np.intp)
 
     @cached_property
     def nested_order(self) -> IndexArray:

@@ -60,7 +60,15 @@ LAYOUT = {
         "fit",
         "pairwise",
     ],
-    "weighting": ["products", "class_costs", "scores", "names"],
+    "weighting": [
+        "products",
+        "class_costs",
+        "scores",
+        "knots",
+        "group_costs",
+        "confidence",
+        "names",
+    ],
     "loo": [
         "span_rule",
         "box_spans",

@@ -12,18 +12,22 @@ from span_hpo.io import Samples, listed
 from span_hpo.kernels import ARD, KERNELS
 from span_hpo.runtime import ArgumentError, Array, real
 from span_hpo.weighting import (
+    ROW_RULES,
     WEIGHTINGS,
     ClassCosts,
     ImbalanceCost,
-    PowerScore,
-    SigmoidScore,
     UniformCost,
 )
 
-_SCORE_RULES: dict[str, Any] = {"sigmoid": SigmoidScore, "power": PowerScore}
-_RULES = {"uniform": UniformCost, "imbalance": ImbalanceCost, **_SCORE_RULES}
-# The hyperparameters of a rule besides the cost.
-_SHAPES = {"imbalance": ("balance",), "sigmoid": ("A", "B"), "power": ("tau",)}
+_OF_SCORES = ("sigmoid", "power", "knots")  # rules that need a score
+_RULES: dict[str, Any] = {"uniform": UniformCost, "imbalance": ImbalanceCost, **ROW_RULES}
+# The hyperparameters of a rule besides the cost that have an option.
+_SHAPES = {
+    "imbalance": ("balance",),
+    "sigmoid": ("A", "B"),
+    "power": ("tau",),
+    "confidence": ("tau",),
+}
 
 
 def kernel_of(settings: ModelSettings, samples: Samples) -> Any:
@@ -97,16 +101,16 @@ def weighting_of(settings: ModelSettings, score: str | None, labels: Array) -> A
     """
     name = settings.weighting or _default_name(settings, score)
     parts = name.split("*")
-    rule = parts[-1]  # the rule for scores, if the weighting has one
+    rule = parts[-1]  # the rule for single rows, if the weighting has one
     shape = _given_shape(settings, name, rule)
-    _check_score(name, score, is_used=rule in _SCORE_RULES)
+    _check_score(name, score, is_used=rule in _OF_SCORES)
     if "class" not in parts:
         cost = _one_cost(settings.costs)
         of_all = {} if cost is None else {"C": cost}
         return _RULES[rule](**of_all, **shape)
     per_class = _class_costs(settings.costs, labels)
     classes = ClassCosts() if per_class is None else ClassCosts(per_class)
-    return classes * _SCORE_RULES[rule](C=1.0, **shape) if rule in _SCORE_RULES else classes
+    return classes * ROW_RULES[rule](C=1.0, **shape) if rule in ROW_RULES else classes
 
 
 def given_params(settings: ModelSettings) -> dict[str, Any]:
@@ -128,7 +132,7 @@ def _default_name(settings: ModelSettings, score: str | None) -> str:
 
 
 def _given_shape(settings: ModelSettings, name: str, rule: str) -> dict[str, float]:
-    """Return the given hyperparameters of a rule for scores, or raise for those of another rule."""
+    """Return the given hyperparameters of a rule, or raise for those of another rule."""
     values = {option: getattr(settings, option) for option in ("balance", "A", "B", "tau")}
     given = {option: value for option, value in values.items() if value is not None}
     for option, value in given.items():
@@ -141,7 +145,7 @@ def _given_shape(settings: ModelSettings, name: str, rule: str) -> dict[str, flo
 
 def _check_score(name: str, score: str | None, *, is_used: bool) -> None:
     """Raise if a score is given but not used, or used but not given."""
-    using_score = [word for word in WEIGHTINGS if word.split("*")[-1] in _SCORE_RULES]
+    using_score = [word for word in WEIGHTINGS if word.split("*")[-1] in _OF_SCORES]
     if score and not is_used:
         raise ArgumentError(
             "--score",

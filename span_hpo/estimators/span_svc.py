@@ -46,10 +46,12 @@ class SpanSVC(FittedSVC):
     weighting
         Rule that gives each row its cost: "uniform" (one cost for all rows), "imbalance" (a common
         cost, and an exponent that balances classes of different size), "class" (one cost per
-        class), "sigmoid" or "power" (of a score), "class*sigmoid" or "class*power"; or a weighting
-        such as ``ClassCosts()``. By default it is "uniform" if every row counts alike in the
-        metric, as in "error", "smooth_error", "hinge", "log_loss" and "brier", and "imbalance" for
-        all other metrics.
+        class), "sigmoid", "power" or "knots" (of a score), "groups" (one cost for each group),
+        "confidence" (by the labels of neighbours), or class costs times one of these,
+        "class*sigmoid", "class*power", "class*knots", "class*groups" or "class*confidence"; or a
+        weighting such as ``ClassCosts()``. By default it is "uniform" if every row counts alike in
+        the metric, as in "error", "smooth_error", "hinge", "log_loss" and "brier", and "imbalance"
+        for all other metrics.
     metric
         "error", "balanced_error", "smooth_error", "hinge", "log_loss", "brier", "auc",
         "average_precision", "f1", "mcc", "span_functional", or a callable

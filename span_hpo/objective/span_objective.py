@@ -54,7 +54,8 @@ class SpanObjective(Searched):
         ``RBF(gamma=0.1)``; or a callable ``(X, Z) -> matrix``.
     weighting
         Rule that gives each row its cost: a weighting, or "class" (one cost per class, the
-        default), "uniform", "imbalance", "sigmoid", "power", "class*sigmoid" or "class*power".
+        default), "uniform", "imbalance", "sigmoid", "power", "knots", "groups", "confidence", or
+        one of the last five times class costs, such as "class*sigmoid".
     metric
         Name of a metric, a callable ``(y, decision_values) -> loss`` (with an argument `weight` if
         `metric_weight` is given), or a tuple of several.

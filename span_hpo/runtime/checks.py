@@ -63,7 +63,14 @@ def make_plain(instance: Any) -> None:
             object.__setattr__(instance, field.name, found)
 
 
-def real(name: str, value: Any, *, above: float = -math.inf, at_least: float = -math.inf) -> float:
+def real(
+    name: str,
+    value: Any,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
+) -> float:
     """Return a number as a float if it is finite and in its range.
 
     Raises
@@ -71,7 +78,7 @@ def real(name: str, value: Any, *, above: float = -math.inf, at_least: float = -
     ArgumentError
         If the value is not such a number. The message names the argument and its range.
     """
-    if type(value) is float and above < value < math.inf and value >= at_least:
+    if type(value) is float and above < value < math.inf and at_least <= value <= at_most:
         return value  # what follows takes much longer, and there may be thousands of numbers
     value = plain(value)
     if isinstance(value, Real) and not isinstance(value, bool):
@@ -79,13 +86,15 @@ def real(name: str, value: Any, *, above: float = -math.inf, at_least: float = -
             number = float(value)
         except OverflowError:
             number = math.inf
-        if math.isfinite(number) and number > above and number >= at_least:
+        if math.isfinite(number) and number > above and at_least <= number <= at_most:
             return number
     limits = ""
     if above > -math.inf:
         limits = f" above {above:g}"
     elif at_least > -math.inf:
         limits = f" of at least {at_least:g}"
+    if at_most < math.inf:
+        limits += f"{' and' if limits else ' of'} at most {at_most:g}"
     raise ArgumentError(name, f"must be a finite number{limits}, got {value!r}.")
 
 

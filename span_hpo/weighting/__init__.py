@@ -8,7 +8,10 @@ from span_hpo.weighting.class_costs import (
     UniformCost,
     balanced_weights,
 )
-from span_hpo.weighting.names import WEIGHTINGS, as_weighting
+from span_hpo.weighting.confidence import LabelConfidence
+from span_hpo.weighting.group_costs import GroupCosts
+from span_hpo.weighting.knots import KnotScore
+from span_hpo.weighting.names import ROW_RULES, WEIGHTINGS, as_weighting
 from span_hpo.weighting.products import (
     ComposableWeighting,
     Weighting,
@@ -23,10 +26,14 @@ from span_hpo.weighting.scores import PowerScore, SigmoidScore
 __all__ = [
     "BALANCE_RANGE",
     "COST_RANGE",
+    "ROW_RULES",
     "WEIGHTINGS",
     "ClassCosts",
     "ComposableWeighting",
+    "GroupCosts",
     "ImbalanceCost",
+    "KnotScore",
+    "LabelConfidence",
     "PowerScore",
     "SigmoidScore",
     "UniformCost",

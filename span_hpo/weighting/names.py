@@ -1,21 +1,36 @@
 """The words that stand for weightings, in Python and on the command line."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from span_hpo.weighting.class_costs import ClassCosts, ImbalanceCost, UniformCost
-from span_hpo.weighting.products import Weighting, is_weighting
+from span_hpo.weighting.confidence import LabelConfidence
+from span_hpo.weighting.group_costs import GroupCosts
+from span_hpo.weighting.knots import KnotScore
+from span_hpo.weighting.products import ComposableWeighting, Weighting, is_weighting
 from span_hpo.weighting.scores import PowerScore, SigmoidScore
 
-# In a product, the classes have the costs, so that the rule for scores has the cost 1.
+
+def times_classes(rule: Callable[..., ComposableWeighting]) -> Weighting:
+    """Return the product of class costs and a rule for single rows."""
+    return ClassCosts() * rule(C=1.0)
+
+
+# Rules for single rows. In a product, the classes have the costs, so that the rule has the cost 1.
+ROW_RULES: dict[str, Callable[..., ComposableWeighting]] = {
+    "sigmoid": SigmoidScore,
+    "power": PowerScore,
+    "knots": KnotScore,
+    "groups": GroupCosts,
+    "confidence": LabelConfidence,
+}
 WEIGHTINGS: dict[str, Callable[[], Weighting]] = {
     "class": ClassCosts,
     "uniform": UniformCost,
     "imbalance": ImbalanceCost,
-    "sigmoid": SigmoidScore,
-    "power": PowerScore,
-    "class*sigmoid": lambda: ClassCosts() * SigmoidScore(C=1.0),
-    "class*power": lambda: ClassCosts() * PowerScore(C=1.0),
+    **ROW_RULES,
+    **{f"class*{word}": functools.partial(times_classes, rule) for word, rule in ROW_RULES.items()},
 }
 
 

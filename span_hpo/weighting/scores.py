@@ -55,7 +55,7 @@ class SigmoidScore(ComposableWeighting):
 
     def costs(self, data: Dataset, params: Params) -> FloatArray:
         """Return for each row the sigmoid of its score."""
-        q = _unit_score(data, self.score)
+        q = unit_score(data, self.score)
         A = real("A", value_of(self.A, "A", params))
         B = real("B", value_of(self.B, "B", params))
         C = real("C", value_of(self.C, "C", params), at_least=0)
@@ -64,7 +64,7 @@ class SigmoidScore(ComposableWeighting):
 
     def gradient(self, data: Dataset, params: Params, weights: FloatArray) -> dict[str, float]:
         """Return the derivatives by A, B and C, as far as they are searched; none at the floor."""
-        q = _unit_score(data, self.score)
+        q = unit_score(data, self.score)
         A, B, C = (value_of(getattr(self, name), name, params) for name in ("A", "B", "C"))
         sigmoid = expit(A * (q - B))
         weights = np.where(C * sigmoid > self.floor, weights, 0.0)
@@ -112,7 +112,7 @@ class PowerScore(ComposableWeighting):
 
     def costs(self, data: Dataset, params: Params) -> FloatArray:
         """Return for each row the power of its score."""
-        q = _unit_score(data, self.score)
+        q = unit_score(data, self.score)
         C = real("C", value_of(self.C, "C", params), at_least=0)
         tau = real("tau", value_of(self.tau, "tau", params), at_least=0)
         costs: FloatArray = C * q**tau
@@ -120,7 +120,7 @@ class PowerScore(ComposableWeighting):
 
     def gradient(self, data: Dataset, params: Params, weights: FloatArray) -> dict[str, float]:
         """Return the derivatives by C and tau, as far as they are searched."""
-        q = _unit_score(data, self.score)
+        q = unit_score(data, self.score)
         C, tau = value_of(self.C, "C", params), value_of(self.tau, "tau", params)
         powers = q**tau * weights
         # The cost of a row with score 0 is 0 for every positive exponent.
@@ -129,7 +129,8 @@ class PowerScore(ComposableWeighting):
         return {name: float(found[name]) for name in self.space}
 
 
-def _unit_score(data: Dataset, name: str | None) -> FloatArray:
+def unit_score(data: Dataset, name: str | None) -> FloatArray:
+    """Return the scores of a name after checking that they lie in [0, 1]."""
     q = data.score(name)
     outside = (q < 0) | (q > 1)
     if outside.any():

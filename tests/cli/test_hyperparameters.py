@@ -63,6 +63,11 @@ def test_fixed_values_are_not_searched(capsys):
         (("--score", "trust", "--weighting", "sigmoid", "--A", 4), ["gamma", "B", "C"]),
         (("--score", "trust", "--weighting", "power", "--C", 2), ["gamma", "tau"]),
         (("--score", "trust", "--weighting", "class*power", "--C", 2), ["gamma", "tau"]),
+        (
+            ("--score", "trust", "--weighting", "class*knots"),
+            ["gamma", "C_bad", "C_good", "share_0", "share_1", "share_2"],
+        ),
+        (("--weighting", "confidence", "--tau", 2), ["gamma", "C", "bandwidth"]),
         (("--kernel", "linear"), ["C"]),
         (("--kernel", "ard"), [*(f"gamma_{name}" for name in ("town", "trust", "x", "z")), "C"]),
         (

@@ -3,7 +3,10 @@ import pytest
 
 from span_hpo import (
     ClassCosts,
+    GroupCosts,
     ImbalanceCost,
+    KnotScore,
+    LabelConfidence,
     PowerScore,
     SigmoidScore,
     SpanObjective,
@@ -19,8 +22,14 @@ WRITTEN = {
     "imbalance": ImbalanceCost(),
     "sigmoid": SigmoidScore(),
     "power": PowerScore(),
+    "knots": KnotScore(),
+    "groups": GroupCosts(),
+    "confidence": LabelConfidence(),
     "class*sigmoid": ClassCosts() * SigmoidScore(C=1.0),
     "class*power": ClassCosts() * PowerScore(C=1.0),
+    "class*knots": ClassCosts() * KnotScore(C=1.0),
+    "class*groups": ClassCosts() * GroupCosts(C=1.0),
+    "class*confidence": ClassCosts() * LabelConfidence(C=1.0),
 }
 
 
@@ -30,15 +39,16 @@ def test_words_stand_for_weightings(word):
     assert as_weighting(word) == WRITTEN[word]
     X, y = two_moons(40)
     scores = np.linspace(0.1, 1.0, len(y))
+    groups = np.arange(len(y)) % 3
     by_word, written = (
-        SpanObjective(X, y, scores=scores, weighting=weighting)
+        SpanObjective(X, y, scores=scores, groups=groups, weighting=weighting)
         for weighting in (word, WRITTEN[word])
     )
     assert by_word.space == written.space
     assert by_word.description() == written.description()
     weight = np.linspace(0.5, 2.0, len(y))
     model = SpanSVC(weighting=word, n_trials=2, random_state=0)
-    model.fit(X, y, scores=scores, sample_weight=weight)
+    model.fit(X, y, scores=scores, groups=groups, sample_weight=weight)
     assert sorted(model.best_params_) == sorted(written.space)
     assert model.weighting == word  # arguments of the constructor are kept as they are
 
