@@ -30,7 +30,10 @@ from span_hpo import (
     ClassCosts,
     Float,
     FunctionKernel,
+    GroupCosts,
     ImbalanceCost,
+    KnotScore,
+    LabelConfidence,
     Laplacian,
     Linear,
     Polynomial,
@@ -93,12 +96,16 @@ KERNELS: dict[str, Callable[[], Any]] = {
     "function": lambda: _OWN,
 }
 DATASETS = list(KERNELS)
+_GROUPS = 4  # of rows, for the weighting that has one cost for each
 WEIGHTINGS: dict[str, Callable[[], Any]] = {
     "uniform": UniformCost,
     "class": ClassCosts,
     "imbalance": ImbalanceCost,
     "sigmoid": SigmoidScore,
     "power": PowerScore,
+    "knots": KnotScore,
+    "groups": GroupCosts,
+    "confidence": LabelConfidence,
     "class*sigmoid": lambda: ClassCosts() * SigmoidScore(C=1.0),
     "class*power": lambda: ClassCosts() * PowerScore(C=1.0),
 }
@@ -148,6 +155,7 @@ def problem(
         weighting=WEIGHTINGS[weighting](),
         metric=metric,
         scores=rng.uniform(0.02, 1.0, count),
+        groups=np.arange(count) % _GROUPS,
     )
     return objective, metric, has_equal_rows
 

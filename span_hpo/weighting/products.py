@@ -25,13 +25,13 @@ class Weighting(Protocol):
     --------
     >>> import numpy as np
     >>> from span_hpo import Float, SpanObjective
-    >>> class GroupCosts:
+    >>> class TrustedCosts:
     ...     space = {"C": Float(0.1, 10.0, log=True)}
     ...
     ...     def costs(self, data, params):
     ...         return params["C"] * np.where(data.groups == "trusted", 2.0, 1.0)
     >>> X, y, groups = [[0.0], [1.0], [2.0]], [-1, 1, 1], ["trusted", "new", "trusted"]
-    >>> objective = SpanObjective(X, y, groups=groups, weighting=GroupCosts())
+    >>> objective = SpanObjective(X, y, groups=groups, weighting=TrustedCosts())
     >>> objective.weighting.costs(objective.data, {"C": 3.0}).tolist()
     [6.0, 3.0, 6.0]
     """
