@@ -16,6 +16,10 @@ from span_hpo.space import Params
 
 REFINING_EVALUATIONS = 30  # number of evaluations for `refine=True`
 _LEAST_TIME = 1e-3  # seconds, in which only the first evaluation is made
+_SHOWN_CHOICE = {
+    True: "the result of the steps",
+    False: "the point before the steps, which is at least as good",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,7 +33,7 @@ class GradientSearch(Printable):
         otherwise "smooth_error", or "balanced_smooth_error" with the same weight for every class.
     loss_before, loss_after
         Loss by the metric and the leave-one-out method of the estimator, where the steps began and
-        at the best point that they have found.
+        at the point that they have found, whether it is kept or not.
     is_kept
         Whether the model has the best point of the steps, or else that from which they began.
     minimum
@@ -83,7 +87,7 @@ class GradientSearch(Printable):
             "gradient of": self.metric,
             f"{self.loss_name} before": f"{self.loss_before:.6g}",
             f"{self.loss_name} after": f"{self.loss_after:.6g}",
-            "kept": "yes" if self.is_kept else "no, the point before the steps is at least as good",
+            "chosen": _SHOWN_CHOICE[self.is_kept],
             "end": self.minimum.reason,
         }
 
@@ -142,7 +146,7 @@ def refined(
     """Return the better one of a point and the best that gradient steps from it have found.
 
     If the widths of features are equal at the point, others must lower the loss that the steps
-    follow by more than two standard errors, as in `minimize` without a start.
+    follow by more than three standard errors, as in `minimize` without a start.
 
     Parameters
     ----------
@@ -177,7 +181,7 @@ def _comparison(smooth: SpanObjective, start: Params, found: Minimum) -> Compari
         return None
     apart = Step(found.params, found.loss, found.value, "")
     error = smooth.evaluate(start).paired_standard_error(found.evaluation)
-    return Comparison.of(found.path[0], apart, error)
+    return Comparison.of(found.path[0], apart, error, smooth.share_of_row())
 
 
 def _result(

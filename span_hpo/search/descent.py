@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -77,7 +77,7 @@ def minimize(
         a search from fitting the noise of the loss. With 1, a width that is ten times as large as
         the others costs as much as 1.8 rows that are classified wrongly. With a penalty and
         without `start`, the result has widths that differ only if they lower the penalised loss by
-        more than two standard errors; see `Minimum.comparison`.
+        more than three standard errors; see `Minimum.comparison`.
     n_starts
         Number of starts. The first ones are `start`, or the best points of the walks with equal
         and with aligned widths; the others are drawn around the best of them. All are followed for
@@ -131,6 +131,11 @@ def minimize(
         timeout = real("timeout", timeout, above=0)
     if n_starts > 1 and method != "adam":
         raise ValueError(f"`n_starts` must be 1 with method={method!r}, got {n_starts}.")
+    if not isinstance(start, Mapping | None):
+        raise TypeError(
+            "`start` must be a mapping of names to values, or None, got "
+            f"{type(start).__name__}. The number of evaluations is `max_evaluations`."
+        )
     first = centre_of(objective) if start is None else checked_params(objective.space, start)
     coordinates = Coordinates.of(objective.space, first)
     if not coordinates.names:

@@ -2,8 +2,10 @@
 
 A loss is flat where costs are far too small, and jumps where they are large, so that steps along
 gradients do not cross several orders of magnitude. A walk over factors of four does: of all costs
-together, and of all widths together. It begins with equal widths, and goes on with those at which
-rows of one class are similar.
+together, and of all widths together. Where a model with small costs predicts little more than the
+largest class, its loss is lower than those of the points around it, and a better one with large
+costs lies far away. The walk therefore looks there first. It begins with equal widths, and a second
+one with those at which rows of one class are similar.
 """
 
 import math
@@ -24,6 +26,7 @@ _FACTOR = math.log(4)  # length of a step of the walk, as a difference of logari
 _FIRST_COSTS_UP = 0.5  # steps from the default costs to those at which a walk begins: a factor of 2
 _ON_EQUAL_WIDTHS, _ON_ALIGNED_WIDTHS = 0.15, 0.12  # shares of the evaluations of a search
 _LEAST = 4  # evaluations with equal widths, or half of all if these are fewer
+_LEAP = 3  # steps from the first costs to those that are tried next: a factor of 64
 # Steps of the walk: first of costs, then of widths, then of both in opposite directions.
 _STEPS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))
 
@@ -130,7 +133,7 @@ def walk_over_scales(
         Number of evaluations.
     """
     centres = [coordinates.point(params) for params in objective.centres()]
-    return _walk(function, centres, objective, coordinates, most)
+    return _walk(function, centres, objective, coordinates, most, leap=_LEAP)
 
 
 def walk_with_aligned_widths(
@@ -161,8 +164,12 @@ def _walk(
     objective: Explorable,
     coordinates: Coordinates,
     most: int,
+    leap: int = 0,
 ) -> list[Visit]:
-    """Walk from the best of some centres to better neighbours, while there are any."""
+    """Walk from the best of some centres to better neighbours, while there are any.
+
+    Costs that are higher by so many steps as `leap` are tried before the neighbours.
+    """
     moves = np.zeros((2, len(coordinates.names)))  # of all costs, and of all widths
     for move, names in zip(moves, objective.scales, strict=True):
         move[coordinates.places(names)] = _FACTOR
@@ -178,8 +185,9 @@ def _walk(
     best = min(range(len(visits)), key=lambda place: visits[place].rank)
     origin, at, here = centres[best] + raised, (0, 0), visits[best]
     seen = {at}
+    far = [(leap, 0)] if leap and moves[0].any() else []
     while len(visits) < most:
-        neighbours = [(at[0] + i, at[1] + j) for i, j in steps]
+        neighbours = [*far, *((at[0] + i, at[1] + j) for i, j in steps)]
         there = next((place for place in neighbours if place not in seen), None)
         if there is None:
             break

@@ -18,7 +18,10 @@ from span_hpo.search.spread import Spread
 from span_hpo.space import Params, Space
 
 OUT_OF_TIME = "The time is up."
-_ERRORS_OF_A_GAIN = 2.0  # standard errors that differing widths must gain
+# Standard errors that differing widths must gain. They are the best of dozens of points, so that
+# chance alone often exceeds 2.
+_ERRORS_OF_A_GAIN = 3.0
+_LEAST_GAIN = 0.5  # rows that differing widths must gain
 _MOST_SHOWN = 6  # hyperparameters that a printed result shows
 
 
@@ -45,7 +48,8 @@ class Comparison(NamedTuple):
     standard_error
         Standard error of the difference of the two losses over samples of rows; 0 for a bound.
     is_worth_it
-        Whether the gain exceeds two standard errors. Otherwise, the search returns `alike`.
+        Whether the gain exceeds three standard errors, and half a row that is classified wrongly.
+        Otherwise, the search returns `alike`.
     """
 
     alike: "Step"
@@ -55,10 +59,13 @@ class Comparison(NamedTuple):
     is_worth_it: bool
 
     @classmethod
-    def of(cls, alike: "Step", apart: "Step", standard_error: float) -> "Comparison":
-        """Return the comparison of two evaluations."""
+    def of(
+        cls, alike: "Step", apart: "Step", standard_error: float, share_of_row: float
+    ) -> "Comparison":
+        """Return the comparison of two evaluations; one row adds its share to the loss at most."""
         gain = alike.value - apart.value
-        return cls(alike, apart, gain, standard_error, gain > _ERRORS_OF_A_GAIN * standard_error)
+        least = max(_ERRORS_OF_A_GAIN * standard_error, _LEAST_GAIN * share_of_row)
+        return cls(alike, apart, gain, standard_error, gain > least)
 
 
 class Step(NamedTuple):
@@ -102,7 +109,8 @@ class Minimum(Printable):
         Evaluation of the best point, or None for a bound, which has none.
     comparison
         The best point with equal widths beside the best one with widths that differ, and which of
-        them is returned; or None if the search has not compared them.
+        them is returned. It is None if no point with differing widths is better, and in searches
+        from a given start or without a penalty.
 
     Examples
     --------
@@ -228,7 +236,8 @@ class Watched:
         (alike, found), (apart, other) = self._alike, self.best
         if apart is alike:
             return None
-        return Comparison.of(alike, apart, found.paired_standard_error(other))
+        share = self.objective.share_of_row(self.options.get("rows"))
+        return Comparison.of(alike, apart, found.paired_standard_error(other), share)
 
 
 def progress(total: int, is_shown: bool) -> AbstractContextManager[Callable[[int], None]]:

@@ -295,11 +295,11 @@ def test_refining_after_other_searches():
 
 
 def test_refining_keeps_widths_equal_unless_others_are_worth_it():
-    """Steps from equal widths are kept only if they gain more than two standard errors."""
+    """Steps from equal widths are kept only if they gain more than three standard errors."""
     rng, kept = np.random.default_rng(0), []
-    X = rng.normal(size=(60, 8))
-    for sharpness in (0.3, 1.0, 3.0, 30.0):  # of what the first feature says about the class
-        y = rng.random(60) < 1 / (1 + np.exp(-sharpness * X[:, 0]))
+    noise = rng.normal(size=(60, 8))
+    problems = [(noise, rng.random(60) < 1 / (1 + np.exp(-2 * noise[:, 0]))), two_of_twelve(100)]
+    for X, y in [*problems, (noise, rng.integers(2, size=60))]:
         objective = SpanObjective(X, y, kernel="ard", weighting="uniform", metric="smooth_error")
         names = [name for name in objective.space if name != "C"]
         alike = minimize(SpanObjective(X, y, weighting="uniform", metric="smooth_error")).params
@@ -316,9 +316,10 @@ def test_refining_keeps_widths_equal_unless_others_are_worth_it():
             objective.row_losses(point.params).losses[0]
             for point in (compared.alike, compared.apart)
         ]
-        error = np.std(losses[0] - losses[1], ddof=1) / np.sqrt(60)
+        error = np.std(losses[0] - losses[1], ddof=1) / np.sqrt(len(y))
         assert compared.standard_error == pytest.approx(error, rel=0.02, abs=1e-5)
-        assert compared.is_worth_it == (compared.gain > 2 * compared.standard_error)
+        least = max(3 * compared.standard_error, 0.5 / len(y))
+        assert compared.is_worth_it == (compared.gain > least)
         assert not steps.is_kept or compared.is_worth_it
         assert (model.best_params_ == start) == (not steps.is_kept)
         kept.append(steps.is_kept)

@@ -117,12 +117,27 @@ def test_costs_are_raised_until_there_is_a_gradient():
     """A walk raises costs until there is a gradient, even where the value rises on the way."""
     objective = objective_of(RBF(), UniformCost())
     bowl = Bowl(objective, -9.0, 0.0)
-    edge = math.log(2 * 4**3) - 0.1
+    edge = math.log(2 * 4**4) - 0.1
     bowl.has_gradient = lambda point: point[bowl.places[0]][0] > edge
     visits = walk_over_scales(bowl, objective, bowl.coordinates, 9)
     assert not visits[0].has_none
-    firsts = [point[bowl.places[0]][0] for point in bowl.path[:4]]
-    np.testing.assert_allclose(firsts, math.log(2) + STEP * np.arange(4))
+    firsts = [point[bowl.places[0]][0] for point in bowl.path[:3]]
+    np.testing.assert_allclose(firsts, math.log(2) + STEP * np.array([0, 3, 4]))
+
+
+def test_a_lower_valley_at_large_costs_is_found():
+    """A walk looks at costs 64 times as high before it follows its neighbours downhill."""
+    objective = objective_of(ARD(), UniformCost())
+    bowl = Bowl(objective, math.log(2) - STEP, 0.0)
+
+    def with_valley(point):
+        value, gradient = bowl(point)
+        return min(value, 50 * abs(point[bowl.places[0]][0] - math.log(2 * 4**4)) - 80), gradient
+
+    visits = walk_over_scales(with_valley, objective, bowl.coordinates, 9)
+    best = visits[0].point[bowl.places[0]][0]
+    assert best == pytest.approx(math.log(2 * 4**4))
+    assert visits[0].value < -70
 
 
 def test_it_stays_in_the_box():

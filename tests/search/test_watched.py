@@ -115,14 +115,14 @@ def noisy(count=80, noise=6, seed=0):
 
 
 def test_widths_differ_where_that_is_worth_it():
-    """Differing widths are kept where they gain more than two standard errors."""
+    """Differing widths are kept where they gain more than three standard errors."""
     objective = SpanObjective(*noisy(200), kernel=ARD(), metric="smooth_error")
     found = minimize(objective)
     compared = found.comparison
     assert compared.is_worth_it
     assert found.params == compared.apart.params
     assert compared.gain == pytest.approx(compared.alike.value - compared.apart.value)
-    assert compared.gain > 2 * compared.standard_error > 0
+    assert compared.gain > 3 * compared.standard_error > 0
     assert len({found.params[f"gamma_{k}"] for k in range(8)}) == 8
     assert "kept" in repr(found)
 
