@@ -103,13 +103,17 @@ def _shown_trials(result: dict[str, Any]) -> str:
 
 def _shown_widths(result: dict[str, Any]) -> dict[str, str]:
     """Return the line that says whether the widths of columns differ, and why."""
+    params = result["best_params"]
+    widths = [value for name, value in params.items() if name.startswith("gamma_")]
+    if result["feature_relevance"] is None or len(widths) < 2:
+        return {}
+    kept = "they differ" if len(set(widths)) > 1 else "all equal"
     last = result["refinement"]
     if last is None or not last["is_kept"]:
         last = result["gradient_search"]
     found = (last or {}).get("differing_widths")
     if found is None:
-        return {}
-    kept = "they differ" if found["is_worth_it"] else "all equal"
+        return {"widths": kept}
     gain = f"differing ones gain {found['gain']:.4f}, with standard error"
     return {"widths": f"{kept}: {gain} {found['standard_error']:.4f}"}
 
