@@ -252,7 +252,9 @@ def _as_floats(values: Array, name: str) -> FloatArray:
     text = values.dtype.kind == "O" and any(isinstance(value, str) for value in values.flat)
     if values.dtype.kind not in "fiubO" or text:
         kind = "text" if text else f"dtype {values.dtype}"
-        raise TypeError(f"`{name}` must hold real numbers, got {kind}.")
+        is_text = name == "X" and (text or values.dtype.kind in "US")
+        remedy = " Encode categories, or give SpanSVC a DataFrame with them." if is_text else ""
+        raise TypeError(f"`{name}` must hold real numbers, got {kind}.{remedy}")
     try:
         return values.astype(np.float64)
     except (TypeError, ValueError) as error:

@@ -129,7 +129,7 @@ BAD = [
     ({"scores": ["a"] * 4}, TypeError, "`scores` must hold real numbers, got dtype <U1"),
     ({"X": np.ma.masked_equal(X, 2.0)}, ValueError, "`X` must be complete, got a masked array"),
     ({"X": X.astype("U4")}, TypeError, "`X` must hold real numbers, got dtype <U4"),
-    ({"X": X.astype("U4").astype(object)}, TypeError, "`X` must hold real numbers, got text"),
+    ({"X": X.astype("U4").astype(object)}, TypeError, "got text. Encode categories, or"),
     ({"X": X.astype("m8[s]")}, TypeError, "`X` must hold real numbers, got dtype timedelta64"),
     ({"groups": [1, 2]}, ValueError, "`groups` must hold one value for each of the 4 rows"),
     ({"groups": [1, None, 2, 2]}, ValueError, "`groups` must have a label in every row, got None"),

@@ -156,10 +156,12 @@ def _draw(losses: Any, test_errors: Any, best: int, picture: Path) -> None:
     search, scatter = figure.subplots(1, 2)
     dots = {"color": "C0", "alpha": 0.5, "mew": 0, "ms": 7, "label": "trial"}
     selected = {"mfc": "none", "mec": "C3", "ms": 12, "mew": 2, "label": "selected trial"}
+    is_tied = np.count_nonzero(losses == losses[best]) > 1
+    of_equals = {**selected, "label": "selected of equal trials, by the smooth error"}
     numbers = np.arange(1, len(losses) + 1)
     search.plot(numbers, losses, ".", **dots)
     search.step(numbers, np.minimum.accumulate(losses), "0.3", where="post", label="best so far")
-    search.plot(best + 1, losses[best], "o", **selected)
+    search.plot(best + 1, losses[best], "o", **(of_equals if is_tied else selected))
     search.set(title="The search", xlabel="Number of the trial")
     search.set(ylabel="Leave-one-out error (span-rule)", yscale="log")
     search.legend(loc="upper right")
