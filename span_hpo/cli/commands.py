@@ -91,7 +91,7 @@ def tune(
     check_outputs([saved.json, saved.libsvm], [file], may_replace=may_replace)
     samples = samples_of(row_settings)
     kernel = kernel_of(model_settings, samples)
-    weighting = weighting_of(model_settings, row_settings.score, samples.y)
+    weighting = weighting_of(model_settings, row_settings.score, samples.y, row_settings.group)
     engine = engine_of(
         search_settings,
         saved.stem,

@@ -74,7 +74,7 @@ def one_point(row_settings: RowSettings, model_settings: ModelSettings) -> Point
         scaling.features,
         samples.y,
         kernel=kernel_of(model_settings, samples),
-        weighting=weighting_of(model_settings, row_settings.score, samples.y),
+        weighting=weighting_of(model_settings, row_settings.score, samples.y, row_settings.group),
         metric=model_settings.metric,
         solver=model_settings.solver,
         scores=samples.scores,

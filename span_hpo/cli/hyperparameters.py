@@ -80,7 +80,9 @@ def _sharing(text: str, columns: Sequence[str]) -> list[str]:
     return found
 
 
-def weighting_of(settings: ModelSettings, score: str | None, labels: Array) -> Any:
+def weighting_of(
+    settings: ModelSettings, score: str | None, labels: Array, group: str | None = None
+) -> Any:
     """Return the weighting, in which the values that are given are fixed.
 
     Parameters
@@ -93,6 +95,8 @@ def weighting_of(settings: ModelSettings, score: str | None, labels: Array) -> A
         Name of the column with the score of each row, or None.
     labels
         Labels of the rows, which costs of classes must name.
+    group
+        Name of the column with the group of each row, or None.
 
     Raises
     ------
@@ -104,6 +108,8 @@ def weighting_of(settings: ModelSettings, score: str | None, labels: Array) -> A
     rule = parts[-1]  # the rule for single rows, if the weighting has one
     shape = _given_shape(settings, name, rule)
     _check_score(name, score, is_used=rule in _OF_SCORES)
+    if rule == "groups" and not group:
+        raise ArgumentError("--group", f"must name a column for the weighting {name}, got none.")
     if "class" not in parts:
         cost = _one_cost(settings.costs)
         of_all = {} if cost is None else {"C": cost}

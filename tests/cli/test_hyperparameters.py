@@ -127,12 +127,24 @@ def test_weightings_are_those_of_the_library(given, score, wanted):
         ({"costs": ("bad=1", "bad=2")}, "--C` must name each of the labels .* once"),
         ({"costs": ("bad=1",), "weighting": "uniform"}, "--C` must be one number for a weighting"),
         ({"tau": 1.0}, "--tau` must not be given for the weighting uniform"),
+        ({"weighting": "class*groups"}, "--group` must name a column for the weighting class.grou"),
+        ({"weighting": "knots"}, "--score` must name a column for the weighting knots"),
     ],
 )
 def test_wrong_combinations_are_named(given, message):
     """What does not go together is refused, with the option that is wrong."""
     with pytest.raises(ArgumentError, match=message):
         weighting_of(settings_with(**given), None, LABELS)
+
+
+def test_groups_have_costs_of_their_own(capsys):
+    """With --group, each of its values has a ratio, and the name of the column is printed."""
+    options = ("--target", "label", "--group", "clinic", "--weighting", "class*groups")
+    printed = call("tune", "rows.csv", *options, "--trials", 5, "--json", capsys=capsys)
+    names = sorted(json.loads(printed)["best_params"])
+    ratios = [name for name in names if name.startswith("ratio_")]
+    assert len(ratios) >= 2
+    assert names == sorted(["gamma", "C_bad", "C_good", "shrinkage", *ratios])
 
 
 SAMPLES = Samples(np.zeros((3, 2)), LABELS)
