@@ -175,13 +175,15 @@ def _walk(
         move[coordinates.places(names)] = _FACTOR
     steps = [step for step in _STEPS if all(moves[axis].any() for axis in np.flatnonzero(step))]
 
+    def inside(point: FloatArray) -> FloatArray:
+        return np.clip(point, coordinates.lower, coordinates.upper)
+
     def visited(point: FloatArray, steps_up: int) -> Visit:
-        inside = np.clip(point, coordinates.lower, coordinates.upper)
-        value, gradient = function(inside)
-        return Visit(gradient is None, value, inside, steps_up)
+        value, gradient = function(point)
+        return Visit(gradient is None, value, point, steps_up)
 
     raised = _FIRST_COSTS_UP * moves[0]
-    visits = [visited(centre + raised, 0) for centre in centres[:most]]
+    visits = [visited(inside(centre + raised), 0) for centre in centres[:most]]
     best = min(range(len(visits)), key=lambda place: visits[place].rank)
     origin, at, here = centres[best] + raised, (0, 0), visits[best]
     seen = {at}
@@ -192,7 +194,10 @@ def _walk(
         if there is None:
             break
         seen.add(there)
-        visit = visited(origin + np.array(there) @ moves, there[0])
+        point = inside(origin + np.array(there) @ moves)
+        if any(np.array_equal(point, visit.point) for visit in visits):
+            continue  # at the ends of the ranges, several places are one point
+        visit = visited(point, there[0])
         visits.append(visit)
         if visit.rank < here.rank:
             at, here = there, visit

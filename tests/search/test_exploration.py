@@ -147,6 +147,7 @@ def test_it_stays_in_the_box():
     )
     bowl = Bowl(objective, 50.0, -50.0)
     walk_over_scales(bowl, objective, bowl.coordinates, 20)
+    assert len({point.tobytes() for point in bowl.path}) == len(bowl.path)
     for point in bowl.path:
         assert ((bowl.coordinates.lower <= point) & (point <= bowl.coordinates.upper)).all()
 
