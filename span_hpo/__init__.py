@@ -9,7 +9,15 @@ import logging as _logging
 from span_hpo import bounds
 from span_hpo.data import Dataset
 from span_hpo.errors import LeakWarning, ScalingWarning, SolverError
-from span_hpo.estimators import AllRows, LooSVC, SpanSearchCV, SpanSVC, loo_scorer
+from span_hpo.estimators import (
+    AllRows,
+    LooSVC,
+    SpanSearchCV,
+    SpanSVC,
+    SVMPlus,
+    costs_from_svm_plus,
+    loo_scorer,
+)
 from span_hpo.io import EnsemblePredictor, Predictor, Scaling
 from span_hpo.kernels import ARD, RBF, FunctionKernel, Laplacian, Linear, Polynomial, Precomputed
 from span_hpo.loo import (
@@ -82,6 +90,7 @@ __all__ = [
     "Predictor",
     "Problem",
     "RadiusMargin",
+    "SVMPlus",
     "Scaling",
     "ScalingWarning",
     "SigmoidScore",
@@ -94,6 +103,7 @@ __all__ = [
     "Weighting",
     "bounds",
     "box_squared_spans",
+    "costs_from_svm_plus",
     "feature_relevance",
     "free_squared_spans",
     "leave_one_out",

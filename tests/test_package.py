@@ -59,6 +59,7 @@ LAYOUT = {
         "libsvm_fit",
         "fit",
         "pairwise",
+        "svm_plus",
     ],
     "weighting": [
         "products",
@@ -200,6 +201,7 @@ LAYOUT = {
         "candidate_search",
         "search_results",
         "search_cv",
+        "svm_plus",
     ],
     "integrations.ray": ["spaces", "trainable", "searchers", "stopping", "selection", "tuners"],
     "integrations.flaml": ["learners"],

@@ -14,6 +14,7 @@ from span_hpo.estimators.search_cv import SpanSearchCV
 from span_hpo.estimators.searches import sampler_seed
 from span_hpo.estimators.span_svc import SpanSVC
 from span_hpo.estimators.svc_arguments import SVCArguments
+from span_hpo.estimators.svm_plus import SVMPlus, costs_from_svm_plus
 from span_hpo.estimators.widths import kernel_of_columns, relevance_of_model
 
 __all__ = [
@@ -25,10 +26,12 @@ __all__ = [
     "GradientSearch",
     "LooSVC",
     "SVCArguments",
+    "SVMPlus",
     "ScaledRows",
     "SpanSVC",
     "SpanSearchCV",
     "as_plain",
+    "costs_from_svm_plus",
     "default_weighting",
     "depends_on_labels",
     "exact_evaluation",

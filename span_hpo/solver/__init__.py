@@ -46,6 +46,7 @@ from span_hpo.solver.rounding import (
     zero_width,
 )
 from span_hpo.solver.smo import shortened_in_box
+from span_hpo.solver.svm_plus import SVMPlusSolution, solve_svm_plus
 
 __all__ = [
     "ALPHA_ROUNDING",
@@ -64,6 +65,7 @@ __all__ = [
     "ExtendedPoint",
     "PairwiseSolution",
     "Problem",
+    "SVMPlusSolution",
     "as_solver",
     "check_definite",
     "checked_costs",
@@ -90,6 +92,7 @@ __all__ = [
     "solution_of",
     "solve",
     "solve_pairs",
+    "solve_svm_plus",
     "solve_triangular",
     "voted",
     "zero_width",

@@ -1,4 +1,4 @@
-"""Solve small dense quadratic programs over a box with a fixed sum.
+"""Solve small dense quadratic programs: over a box with a fixed sum, and over nonnegative numbers.
 
 This is the only module that knows PIQP.
 """
@@ -31,6 +31,57 @@ class BoxMinimum:
 
     x: FloatArray
     multiplier: float
+
+
+@dataclass(frozen=True, eq=False)
+class NonnegativeMinimum:
+    """Solution of a quadratic program over nonnegative numbers.
+
+    Attributes
+    ----------
+    x
+        The point at which the minimum is reached, shape (n,).
+    multipliers
+        Multipliers of the equality constraints, shape (k,).
+    """
+
+    x: FloatArray
+    multipliers: FloatArray
+
+
+def nonnegative_minimum(
+    P: FloatArray, c: FloatArray, A: FloatArray, b: FloatArray
+) -> NonnegativeMinimum:
+    """Minimise ``1/2 x'Px + c'x`` subject to ``Ax = b`` and ``x >= 0``.
+
+    Parameters
+    ----------
+    P
+        Positive semi-definite matrix, shape (n, n).
+    c
+        Linear part, shape (n,).
+    A, b
+        Equality constraints, shapes (k, n) and (k,).
+
+    Raises
+    ------
+    SolverError
+        If PIQP does not reach its tolerance, for instance because no point is feasible.
+    """
+    vectors = {"c": c, "b": b, "x_l": np.zeros(len(c))}
+    for tolerance in (_TOLERANCE, *_LOOSER):
+        solver = piqp.DenseSolver()
+        solver.settings.eps_abs = tolerance
+        solver.settings.eps_rel = tolerance
+        solver.settings.max_iter = _MAX_ITER
+        solver.setup(P=np.asfortranarray(P), A=np.asfortranarray(A), **vectors)
+        status = solver.solve()
+        if status == piqp.PIQP_SOLVED:
+            x = np.maximum(np.array(solver.result.x), 0.0)
+            return NonnegativeMinimum(x, np.array(solver.result.y))
+    raise SolverError(
+        f"PIQP could not solve a quadratic program with {len(c)} variables ({status.name})."
+    )
 
 
 class BoxQP:
