@@ -1,7 +1,6 @@
 """Check rows, labels, scores and groups from users once, and hold them in one form."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -95,13 +94,18 @@ class Dataset:
 
     @cached_property
     def grouped(self) -> tuple[tuple[Any, ...], IndexArray]:
-        """The different groups, sorted if they can be, and the number of the group of each row."""
+        """The different groups in sorted order, and the number of the group of each row."""
         if self.groups is None:
             raise ArgumentError("groups", "must hold one group for each row, got none.")
         values = self.groups.tolist()
-        names = list(dict.fromkeys(values))
-        with suppress(TypeError):  # names of several types keep the order of the rows
-            names.sort()
+        try:
+            names = list(dict.fromkeys(values))
+        except TypeError as error:
+            raise ArgumentError("groups", f"must hold names or numbers ({error}).") from error
+        try:
+            names = sorted(names)
+        except TypeError:  # names of several types
+            names = sorted(names, key=lambda name: (type(name).__name__, repr(name)))
         places = {name: place for place, name in enumerate(names)}
         return tuple(names), np.array([places[value] for value in values], dtype=np.intp)
 

@@ -71,7 +71,7 @@ class GroupCosts(ComposableWeighting):
     def bind(self, data: Dataset) -> "GroupCosts":
         """Return this weighting with a ratio for each group of these data."""
         groups, _ = data.grouped
-        if self.groups is not None and self.groups != groups:
+        if self.groups is not None and set(self.groups) != set(groups):
             raise ValueError(
                 f"`groups` must be those of the weighting, {list(self.groups)}, got {list(groups)}."
             )
@@ -127,8 +127,11 @@ class GroupCosts(ComposableWeighting):
         }
 
     def starts(self, data: Dataset) -> list[dict[str, Any]]:
-        """Return equal costs, from which every group can move."""
-        return [{"C": 1.0, "shrinkage": 0.5, **dict.fromkeys(self._ratios(), 1.0)}]
+        """Return a mean cost of 1; ratios begin in the middle of their range, and so equal.
+
+        A common factor of the ratios changes nothing, so that they are no costs to be raised.
+        """
+        return [{"C": 1.0, "shrinkage": 0.5}]
 
     def _distances(self, params: Params) -> tuple[float, FloatArray]:
         """Return what shrinkage leaves, and the logarithms of the ratios minus their mean."""

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from span_hpo import ClassCosts, GroupCosts, SpanObjective, minimize
+from span_hpo import ClassCosts, GroupCosts, PowerScore, SpanObjective, minimize
 from span_hpo.data import as_dataset
 from span_hpo.weighting.products import bind_to, sample_costs
 from tests.problems import two_moons
@@ -88,6 +88,30 @@ def test_wrong_arguments_are_named(weighting, groups, message):
     with pytest.raises(ValueError, match="must") as caught:
         costs(weighting, {"C": 1.0, "shrinkage": 0.0}, data)
     assert message in str(caught.value)
+
+
+def test_searches_by_gradients_do_not_raise_ratios():
+    """Ratios begin at 1 and are no costs, so that a walk over scales leaves them alone."""
+    rows, y = two_moons(40)
+    groups = np.arange(40) % 3
+    weights = np.full(40, 1 / 40)
+    objective = SpanObjective(
+        rows, y, groups=groups, scores=weights, weighting=PowerScore(C=1.0, tau=1.0) * GroupCosts()
+    )
+    assert objective.scales[0] == ("C",)
+    assert {value for name, value in objective.centres()[0].items() if "ratio" in name} == {1.0}
+
+
+def test_groups_of_several_types():
+    """Their order does not depend on that of the rows, and lists are refused by name."""
+    first = as_dataset(X, [0, 1, 0, 1], groups=np.array([1, "a", 3, 2], dtype=object))
+    other = as_dataset(X, [0, 1, 0, 1], groups=np.array(["a", 2, 1, 3], dtype=object))
+    assert first.grouped[0] == other.grouped[0] == (1, 2, 3, "a")
+    assert bind_to(bind_to(GroupCosts(), first), other) == bind_to(GroupCosts(), first)
+    lists = np.empty(4, dtype=object)
+    lists[:] = [[1], [2], [1], [2]]
+    with pytest.raises(ValueError, match="`groups` must hold names or numbers"):
+        _ = as_dataset(X, [0, 1, 0, 1], groups=lists).grouped
 
 
 def test_other_groups_and_lists_are_refused():
