@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from span_hpo.data import Dataset, not_negative
-from span_hpo.kernels import Kernel
+from span_hpo.kernels import Kernel, Precomputed
 from span_hpo.loo import METHODS
 from span_hpo.runtime import FloatArray, IndexArray, read_only, whole
 from span_hpo.space import Space
-from span_hpo.weighting import Weighting, sample_costs
+from span_hpo.weighting import Weighting, sample_costs, uses_features
 
 
 def as_loo_method(loo_method: Any) -> str:
@@ -42,6 +42,11 @@ def chosen_rows(data: Dataset, rows: int | None) -> IndexArray | None:
 
 def check_middle(data: Dataset, space: Space, kernel: Kernel, weighting: Weighting) -> None:
     """Raise what every evaluation would raise, such as errors of fixed values or scores."""
+    if isinstance(kernel, Precomputed) and uses_features(weighting):
+        raise ValueError(
+            "`weighting` must not ask for distances of features with a precomputed kernel, which "
+            "has none: LabelConfidence needs source='probability' there."
+        )
     middle = {name: part.grid(1)[0] for name, part in space.items()}
     kernel.values(middle)
     sample_costs(weighting, data, middle)

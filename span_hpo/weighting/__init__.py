@@ -20,6 +20,7 @@ from span_hpo.weighting.products import (
     legend_of,
     sample_costs,
     starts_of,
+    uses_features,
 )
 from span_hpo.weighting.scores import PowerScore, SigmoidScore
 
@@ -45,4 +46,5 @@ __all__ = [
     "legend_of",
     "sample_costs",
     "starts_of",
+    "uses_features",
 ]

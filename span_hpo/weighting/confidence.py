@@ -17,7 +17,7 @@ from span_hpo.weighting.scores import EXPONENT_RANGE, unit_score
 BANDWIDTH_RANGE = Float(0.05, 1.0, log=True)
 NEIGHBOURS_RANGE = Int(3, 50, log=True)
 SOURCES = ("kernel", "neighbours", "probability")
-_DISTANCES_AT_ONCE = 4_000_000  # distances that are in memory together
+_DISTANCES_AT_ONCE = 1_000_000  # distances that are in memory together
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ class LabelConfidence(ComposableWeighting):
 
     Notes
     -----
+    With a precomputed kernel there are no features, so that only "probability" is possible.
+
     Where confidences are computed from the rows, the label of a row is part of the confidences of
     its neighbours. When leave-one-out leaves the row out, their costs stay as they are, so that a
     little of it stays in.
@@ -100,6 +102,11 @@ class LabelConfidence(ComposableWeighting):
         if self.source != "kernel" or self.median is not None:
             return self
         return replace(self, median=median_squared_distance(data.X))
+
+    @property
+    def uses_features(self) -> bool:
+        """Whether the costs depend on distances of the features."""
+        return self.source != "probability"
 
     @property
     def space(self) -> Space:

@@ -198,6 +198,14 @@ def legend_of(weighting: Weighting, data: Dataset) -> dict[str, str]:
     return weighting.legend(data) if isinstance(weighting, Explained) else {}
 
 
+def uses_features(weighting: Any) -> bool:
+    """Return whether costs depend on features, which a precomputed kernel does not have."""
+    parts = (getattr(weighting, name, None) for name in ("first", "second", "weighting"))
+    return bool(getattr(weighting, "uses_features", False)) or any(
+        uses_features(part) for part in parts if part is not None
+    )
+
+
 def sample_costs(weighting: Weighting, data: Dataset, params: Params) -> FloatArray:
     """Return the cost of every row of the data.
 

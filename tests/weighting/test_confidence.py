@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier
 
-from span_hpo import Float, LabelConfidence, PowerScore, SpanObjective, minimize
+from span_hpo import ClassCosts, Float, LabelConfidence, PowerScore, SpanObjective, minimize
 from span_hpo.data import as_dataset
 from span_hpo.weighting.products import bind_to
 from tests.problems import two_moons
@@ -145,6 +145,18 @@ def test_wrong_arguments_are_named(arguments, params, message):
     with pytest.raises(ValueError, match="must") as caught:
         costs(LabelConfidence(**settings), params, rows())
     assert message in str(caught.value)
+
+
+def test_a_precomputed_kernel_has_no_features():
+    """Distances of the rows of a kernel matrix are not those of its rows, and are not computed."""
+    features, y = two_moons(40)
+    K = features @ features.T
+    for weighting in (LabelConfidence(), ClassCosts() * LabelConfidence("neighbours", C=1.0)):
+        with pytest.raises(ValueError, match="`weighting` must not ask for distances of features"):
+            SpanObjective(K, y, kernel="precomputed", weighting=weighting)
+    given = LabelConfidence("probability")
+    objective = SpanObjective(K, y, kernel="precomputed", weighting=given, scores=np.full(40, 0.5))
+    assert 0 <= objective({"C": 1.0, "tau": 1.0}) <= 1
 
 
 def test_probabilities_are_for_two_classes():
