@@ -330,7 +330,7 @@ model_options = gathered(
     click.option("--balance", type=float, help="Exponent of the weighting imbalance."),
     click.option("--A", "A", type=float, help="Steepness of the weighting sigmoid."),
     click.option("--B", "B", type=float, help="Score at the middle of the weighting sigmoid."),
-    click.option("--tau", type=float, help="Exponent of the weighting power."),
+    click.option("--tau", type=float, help="Exponent of the weightings power and confidence."),
     click.option(
         "--solver",
         type=click.Choice(list(SOLVERS)),

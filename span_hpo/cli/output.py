@@ -108,10 +108,8 @@ def _shown_widths(result: dict[str, Any]) -> dict[str, str]:
     if result["feature_relevance"] is None or len(widths) < 2:
         return {}
     kept = "they differ" if len(set(widths)) > 1 else "all equal"
-    last = result["refinement"]
-    if last is None or not last["is_kept"]:
-        last = result["gradient_search"]
-    found = (last or {}).get("differing_widths")
+    searches = (result[name] or {} for name in ("refinement", "gradient_search"))
+    found = next(filter(None, (search.get("differing_widths") for search in searches)), None)
     if found is None:
         return {"widths": kept}
     gain = f"differing ones gain {found['gain']:.4f}, with standard error"

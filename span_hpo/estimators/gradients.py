@@ -16,10 +16,6 @@ from span_hpo.space import Params
 
 REFINING_EVALUATIONS = 30  # number of evaluations for `refine=True`
 _LEAST_TIME = 1e-3  # seconds, in which only the first evaluation is made
-_SHOWN_CHOICE = {
-    True: "the result of the steps",
-    False: "the point before the steps, which is at least as good",
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,9 +83,18 @@ class GradientSearch(Printable):
             "gradient of": self.metric,
             f"{self.loss_name} before": f"{self.loss_before:.6g}",
             f"{self.loss_name} after": f"{self.loss_after:.6g}",
-            "chosen": _SHOWN_CHOICE[self.is_kept],
+            "chosen": self._choice(),
             "end": self.minimum.reason,
         }
+
+    def _choice(self) -> str:
+        if self.is_kept:
+            return "the result of the steps"
+        compared = self.minimum.comparison
+        if compared is not None and not compared.is_worth_it:
+            gain, error = f"{compared.gain:.4f}", f"{compared.standard_error:.4f}"
+            return f"the point before the steps: widths that differ gain {gain}, error {error}"
+        return "the point before the steps, which is at least as good"
 
 
 def as_refine(refine: Any) -> int:
