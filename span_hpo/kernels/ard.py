@@ -41,6 +41,9 @@ class _Groups(dict[str, tuple[int, ...]]):
         columns = np.fromiter(itertools.chain.from_iterable(self.values()), dtype=np.intp)
         return columns, np.fromiter(map(len, self.values()), dtype=np.intp)
 
+    def __reduce__(self) -> Any:
+        return _Groups, (dict(self),)  # without what has been computed
+
 
 @dataclass(frozen=True)
 class ARD(Kernel):

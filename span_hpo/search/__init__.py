@@ -8,6 +8,7 @@ from span_hpo.search.coordinates import Coordinates
 from span_hpo.search.descent import DEFAULT_PENALTY, minimize
 from span_hpo.search.exploration import (
     Exploration,
+    Visit,
     walk_over_scales,
     walk_with_aligned_widths,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "Minimum",
     "Spread",
     "Step",
+    "Visit",
     "Wanted",
     "aligned_point",
     "budgets_to_all_rows",

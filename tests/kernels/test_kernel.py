@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics.pairwise import laplacian_kernel, linear_kernel, polynomial_kernel, rbf_kernel
 
-from span_hpo import RBF, Float, FunctionKernel, Int, Laplacian, Linear, Polynomial
+from span_hpo import ARD, RBF, Float, FunctionKernel, Int, Laplacian, Linear, Polynomial
 from span_hpo.kernels import Kernel
 from span_hpo.kernels.cache import KernelCache
 
@@ -20,6 +20,10 @@ def test_a_kernel_does_not_change_when_it_is_used():
     assert list(kernel.space) == []
     assert pickle.dumps(kernel) == before
     assert copy.copy(kernel) == kernel == pickle.loads(before)
+    bound = ARD().bind(X)
+    before = pickle.dumps(bound)
+    bound.widths(dict.fromkeys(bound.space, 1.0))
+    assert pickle.dumps(bound) == before
 
 
 @pytest.mark.parametrize(

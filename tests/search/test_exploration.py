@@ -10,6 +10,7 @@ from span_hpo import ARD, RBF, ClassCosts, Float, Linear, SpanObjective, Uniform
 from span_hpo.search import (
     Coordinates,
     Exploration,
+    Visit,
     spread_of,
     walk_over_scales,
     walk_with_aligned_widths,
@@ -123,6 +124,12 @@ def test_costs_are_raised_until_there_is_a_gradient():
     assert not visits[0].has_none
     firsts = [point[bowl.places[0]][0] for point in bowl.path[:3]]
     np.testing.assert_allclose(firsts, math.log(2) + STEP * np.array([0, 3, 4]))
+
+
+def test_points_whose_fit_has_failed_come_last():
+    """A walk does not go on from a point without a value, however high its costs are."""
+    failed, flat = Visit(True, math.inf, np.zeros(1), 3), Visit(True, 0.9, np.zeros(1), 0)
+    assert sorted([failed, flat], key=lambda visit: visit.rank) == [flat, failed]
 
 
 def test_a_lower_valley_at_large_costs_is_found():
