@@ -73,8 +73,8 @@ class Visit(NamedTuple):
         """The key by which visits are sorted, the best first: a descent needs a gradient.
 
         Where costs are so small that all support vectors are bounded, there is none, and the value
-        hardly changes. Of such points, the one with the highest costs comes first. One whose fit has
-        failed comes last.
+        hardly changes. Of such points, the one with the highest costs comes first, and those whose
+        fit has failed come last.
         """
         if self.has_none and math.isfinite(self.value):
             return True, -self.steps_up
