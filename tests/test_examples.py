@@ -330,7 +330,14 @@ def test_readme_programs_are_short():
     assert [len(program.splitlines()) <= 10 for program in programs("README.md")] == [True, True]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if programs(page)])
+def with_programs():
+    """Return the pages with programs; those of Ray start clusters, which takes long."""
+    pages = [page for page in PAGES if programs(page)]
+    slow = pytest.mark.slow
+    return [pytest.param(page, marks=slow) if page == "docs/ray.md" else page for page in pages]
+
+
+@pytest.mark.parametrize("page", with_programs())
 def test_documentation_code_runs(page, tmp_path):
     """The programs of a page run one after the other, in one process and an empty folder."""
     if page in FRAMEWORKS:

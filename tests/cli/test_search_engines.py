@@ -30,7 +30,9 @@ from tests.processes import ended
 TUNE = ("tune", "rows.csv", "--target", "label", *NOT_FEATURES, "--seed", "0")
 
 
-@pytest.mark.parametrize("storage", ["journal", "sqlite:///trials.db"])
+@pytest.mark.parametrize(
+    "storage", ["journal", pytest.param("sqlite:///trials.db", marks=pytest.mark.slow)]
+)
 def test_killed_and_resumed(storage, tmp_path):
     """A process that is killed loses no finished trial; `--resume` does the rest."""
     command = ["tune", "rows.csv", "--target", "label", *NOT_FEATURES, "--seed", "0"]

@@ -191,6 +191,7 @@ def test_killed_worker_resumes_its_trial(cluster, tmp_path):
     assert len({pid for _, _, pid in made}) == 2
 
 
+@pytest.mark.slow
 def test_killed_driver_is_restored(cluster, tmp_path):
     """SIGKILL of the driver: the restored run has all its trials, and repeats no finished one."""
     process = subprocess.Popen(
@@ -230,6 +231,7 @@ def test_killed_driver_is_restored(cluster, tmp_path):
     assert len(before) >= 12
 
 
+@pytest.mark.slow
 def test_node_of_a_cluster_is_removed(tmp_path):
     """Three nodes, one is taken away in the middle: every trial finishes, no result is lost."""
     found = subprocess.run(
