@@ -45,7 +45,14 @@ from span_hpo.search import SCHEDULERS, SEARCHES  # noqa: E402
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.mark.parametrize("scheduler", ["asha", "hyperband", "median", "pbt", "none"])
+@pytest.mark.parametrize(
+    "scheduler",
+    [
+        "asha",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("hyperband", "median", "none")),
+        "pbt",
+    ],
+)
 def test_schedulers(scheduler, cluster, tmp_path):
     """Every trial ends without error, and the best one has the loss that the objective gives."""
     objective = moons(metric="smooth_error")
