@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -261,9 +262,9 @@ class ARD(Kernel):
 
     def _check_names(self, names: Sequence[Any]) -> None:
         """Raise if two widths would have one name."""
-        twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-        if twice is None:
+        if len(set(names)) == len(names):
             return
+        twice, _ = Counter(names).most_common(1)[0]
         if self.groups is None:
             raise ValueError(
                 f"`X` must have columns with different names for a width of each, got {twice!r} "
