@@ -21,6 +21,7 @@ from scipy import optimize
 from span_hpo.runtime import FloatArray, IndexArray
 from span_hpo.search.coordinates import Coordinates
 from span_hpo.search.spread import Spread
+from span_hpo.solver import doubly_centred
 
 _MOST_ROWS = 500  # each step takes time in proportion to the square of their number
 _MOST_STEPS = 60
@@ -66,8 +67,7 @@ class Alignment(NamedTuple):
         """Return the alignment, and its derivatives by the real hyperparameters of the kernel."""
         values = self.kernel.values(params)
         K = self.kernel.finite_matrix(self.statistic, **values)
-        means = K.mean(axis=0)
-        centred = K - means - means[:, None] + means.mean()
+        centred = doubly_centred(K)
         size = float(np.linalg.norm(centred))
         target = self.classes @ self.classes.T  # centred, because its factors are
         scale = float(np.linalg.norm(target))

@@ -5,6 +5,7 @@ from span_hpo.solver.box_qp import BoxQP
 from span_hpo.solver.centred_gram import (
     CentredGram,
     check_definite,
+    doubly_centred,
     factored_gram,
     independent_rows,
 )
@@ -73,6 +74,7 @@ __all__ = [
     "curved_gap",
     "decided",
     "dot_rounding",
+    "doubly_centred",
     "factored_gram",
     "independent_rows",
     "is_wrong",

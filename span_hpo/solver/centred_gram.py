@@ -41,6 +41,13 @@ _ROUNDED_DOWN = 0.99  # allows for the rounding of the inverse of a well-conditi
 _DEPENDENT = 1e-13  # relative to K_ii: a row with a smaller pivot lies in the hull of the others
 
 
+def doubly_centred(K: FloatArray) -> FloatArray:
+    """Return the kernel matrix with the origin of the rows at their mean, shape (n, n)."""
+    means = K.mean(axis=0)
+    centred: FloatArray = K - means - means[:, None] + means.mean()
+    return centred
+
+
 @dataclass(frozen=True)
 class CentredGram:
     """Cholesky factor of the Gram matrix of the in-bound rows about their centroid.

@@ -27,6 +27,7 @@ import numpy as np
 
 from span_hpo.runtime import BoolArray, FloatArray, Printable, one_blas_thread, read_only
 from span_hpo.solver.box_qp import nonnegative_minimum
+from span_hpo.solver.centred_gram import doubly_centred
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,8 +139,8 @@ def solve_svm_plus(
         If the program cannot be solved.
     """
     count = len(y)
-    signed = C * y[:, None] * _centred(K) * y
-    correcting = C / gamma * _centred(privileged)
+    signed = C * y[:, None] * doubly_centred(K) * y
+    correcting = C / gamma * doubly_centred(privileged)
     P = np.block([[signed + correcting, correcting], [correcting, correcting]])
     sums = np.vstack([np.append(y, np.zeros(count)), np.ones(2 * count)])
     linear = np.append(-np.ones(count), np.zeros(count))
@@ -160,10 +161,3 @@ def solve_svm_plus(
         C=C,
         gamma=gamma,
     )
-
-
-def _centred(K: FloatArray) -> FloatArray:
-    """Return the inner products of the rows about their mean."""
-    means = K.mean(axis=0)
-    centred: FloatArray = K - means - means[:, None] + means.mean()
-    return centred
