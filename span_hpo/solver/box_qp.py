@@ -70,18 +70,24 @@ def nonnegative_minimum(
     """
     vectors = {"c": c, "b": b, "x_l": np.zeros(len(c))}
     for tolerance in (_TOLERANCE, *_LOOSER):
-        solver = piqp.DenseSolver()
-        solver.settings.eps_abs = tolerance
-        solver.settings.eps_rel = tolerance
-        solver.settings.max_iter = _MAX_ITER
+        solver = _solver(tolerance)
         solver.setup(P=np.asfortranarray(P), A=np.asfortranarray(A), **vectors)
         status = solver.solve()
         if status == piqp.PIQP_SOLVED:
             x = np.maximum(np.array(solver.result.x), 0.0)
             return NonnegativeMinimum(x, np.array(solver.result.y))
     raise SolverError(
-        f"PIQP could not solve a quadratic program with {len(c)} variables ({status.name})."
+        f"PIQP could not solve a quadratic program with {len(c)} variables ({status.name}): scale "
+        "the features, or choose less extreme parameters."
     )
+
+
+def _solver(tolerance: float) -> piqp.DenseSolver:
+    solver = piqp.DenseSolver()
+    solver.settings.eps_abs = tolerance
+    solver.settings.eps_rel = tolerance
+    solver.settings.max_iter = _MAX_ITER
+    return solver
 
 
 class BoxQP:
@@ -154,10 +160,7 @@ class BoxQP:
         preconditioner_iter: int,
         tolerance: float = _TOLERANCE,
     ) -> piqp.DenseSolver:
-        solver = piqp.DenseSolver()
-        solver.settings.eps_abs = tolerance
-        solver.settings.eps_rel = tolerance
-        solver.settings.max_iter = _MAX_ITER
+        solver = _solver(tolerance)
         solver.settings.preconditioner_iter = preconditioner_iter
         solver.setup(P=self._P, A=np.ones((1, len(self._P)), order="F"), **vectors)
         return solver
