@@ -255,7 +255,9 @@ def _by_lbfgs(watched: Watched, points: list[FloatArray], max_evaluations: int) 
         if gradient is None:
             if np.array_equal(point, points[0]):
                 raise EndOfSearchError(_NO_GRADIENT + watched.reason)
-            raise EndOfSearchError(f"There is no gradient at a point: {watched.reason}")
+            raise EndOfSearchError(
+                f"There is no gradient at a point of the search: {watched.reason}"
+            )
         return value, gradient
 
     sides = optimize.Bounds(watched.coordinates.lower, watched.coordinates.upper)

@@ -49,6 +49,8 @@ class LabelConfidence(ComposableWeighting):
         Name of the score, for "probability"; it may be None if there is only one score.
     floor
         Least confidence, so that no cost is 0.
+    median
+        Median squared distance of the rows, for "kernel". An objective takes it from its data.
 
     Notes
     -----

@@ -50,6 +50,8 @@ class GroupCosts(ComposableWeighting):
         One number or dimension for all ratios; or one for each group, as a mapping from groups.
     shrinkage
         How far costs are shrunk towards their mean, between 0 and 1.
+    groups
+        The groups in sorted order. An objective takes them from its data.
 
     Examples
     --------
