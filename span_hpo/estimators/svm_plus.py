@@ -48,9 +48,8 @@ class SVMPlus(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
 
     Notes
     -----
-    A fit is a dense quadratic program with two variables for each row. It takes less than a second
-    for 500 rows and some ten seconds for 1,500; time grows with the cube of their number, and
-    memory with the square.
+    A fit is a dense quadratic program with two variables for each row. It is meant for up to about
+    1,500 rows, because time grows with the cube of their number, and memory with the square.
     For more rows, fit a part of them, or turn what is known about the rows into costs with a
     weighting such as `LabelConfidence`.
 

@@ -118,7 +118,7 @@ def solve_svm_plus(
 ) -> SVMPlusSolution:
     """Return the solution of SVM+ by a dense quadratic program with 2 l variables.
 
-    It takes about a second for 500 rows, and in proportion to the cube of their number.
+    Time grows with the cube of the number of rows.
 
     Parameters
     ----------
